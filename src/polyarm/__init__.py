@@ -1,0 +1,59 @@
+"""polyarm: the best mix of options under budgets that you can only measure.
+
+Names are imported on first use, so that `polyarm --help` does not load the compiler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polyarm.engine.session import Recommendation, Session, make_explorer
+    from polyarm.environments.instances import Instance, instance_names, load_instance
+    from polyarm.errors import ExplorationOver, InvalidInput, PolyarmError
+    from polyarm.experiments.simulate import Simulation, simulate
+    from polyarm.problem import Constraint, Problem
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Constraint": "polyarm.problem",
+    "ExplorationOver": "polyarm.errors",
+    "Instance": "polyarm.environments.instances",
+    "InvalidInput": "polyarm.errors",
+    "PolyarmError": "polyarm.errors",
+    "Problem": "polyarm.problem",
+    "Recommendation": "polyarm.engine.session",
+    "Session": "polyarm.engine.session",
+    "Simulation": "polyarm.experiments.simulate",
+    "instance_names": "polyarm.environments.instances",
+    "load_instance": "polyarm.environments.instances",
+    "make_explorer": "polyarm.engine.session",
+    "simulate": "polyarm.experiments.simulate",
+}
+
+__all__ = [
+    "Constraint",
+    "ExplorationOver",
+    "Instance",
+    "InvalidInput",
+    "PolyarmError",
+    "Problem",
+    "Recommendation",
+    "Session",
+    "Simulation",
+    "__version__",
+    "instance_names",
+    "load_instance",
+    "make_explorer",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'polyarm' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

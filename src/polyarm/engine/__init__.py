@@ -1,0 +1,1 @@
+"""Drivers of the compiled step: bulk simulation (`run`) and ask/tell (`session`)."""

@@ -1,0 +1,48 @@
+"""What an explorer's answer proves, and what it does not, in words."""
+
+from dataclasses import dataclass
+
+from polyarm.explorers.settings import RoundSettings
+from polyarm.problem import Problem
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Sentences for people; both lists may be shown as they are."""
+
+    proved: tuple[str, ...]
+    not_proved: tuple[str, ...]
+
+
+def make_claims(problem: Problem, settings: RoundSettings, stopped: bool) -> Claims:
+    """State what follows when an explorer that stops on a reward-only test gives its answer."""
+    proved, not_proved = [], []
+    known = [c.name for c in problem.constraints if c.known]
+    unknown = [c.name for c in problem.constraints if not c.known]
+    if known:
+        proved.append(f"the known constraints hold exactly: {', '.join(known)}")
+    if unknown:
+        not_proved.append(
+            f"that the mix satisfies {', '.join(unknown)}: the stopping test looks at rewards only, and an optimum on "
+            "the edge of an estimated set is about as often outside as inside"
+        )
+    optimality = f"within r = {problem.r:g} of the best feasible mix with confidence {1 - problem.delta:g}"
+    if not stopped:
+        not_proved.append(f"{optimality}: the explorer has not stopped")
+    elif unknown:
+        not_proved.append(f"{optimality}: the set of feasible mixes is itself an estimate")
+    elif _test_is_proved(settings):
+        proved.append(optimality)
+    else:
+        not_proved.append(
+            f"{optimality}: with known constraints that needs beta=theory, alternatives=vertices, "
+            "margin=plus or none, and the declared reward noise"
+        )
+    return Claims(tuple(proved), tuple(not_proved))
+
+
+def _test_is_proved(settings: RoundSettings) -> bool:
+    sound_alternatives = settings.margin == "none" or (
+        settings.margin == "plus" and settings.alternatives == "vertices"
+    )
+    return settings.beta == "theory" and sound_alternatives and settings.assumed_reward_std is None

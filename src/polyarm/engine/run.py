@@ -1,0 +1,109 @@
+"""Simulated explorations: a session fed by an instance's own noise, at compiled speed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polyarm._types import FloatArray
+from polyarm.engine.drive import ALLOCATION_VIOLATIONS, EXCESS, N_SCORES, POLICY_VIOLATIONS, advance
+from polyarm.engine.randomness import WORLD, make_stream
+from polyarm.engine.session import Plan, Session, make_plan
+from polyarm.environments.instances import Instance, is_correct, is_feasible
+from polyarm.errors import InvalidInput
+from polyarm.explorers.round import SET_IS_EMPTY
+
+#: The paper's cap on the number of pulls.
+DEFAULT_HORIZON = 100_000
+
+HORIZON = "HORIZON"
+STOPPED = "STOPPED"
+RUNNING = "RUNNING"
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One finished exploration, judged against the truth.
+
+    `status` is STOPPED, or HORIZON when the cap came first: a cap is never a stopping time. `feasible` and
+    `correct` judge the mix held at the end, whatever the status; `policy` is None when there is none.
+    """
+
+    seed: int
+    status: str
+    steps: int
+    policy: FloatArray | None
+    feasible: bool
+    correct: bool
+    policy_violations: int
+    allocation_violations: int
+    excess: float
+    pulls: FloatArray
+
+
+class Exploration:
+    """A session that plays against a simulated instance; may be advanced in any number of pieces."""
+
+    def __init__(self, instance: Instance, plan: Plan, seed: int) -> None:
+        self.instance = instance
+        self.session = Session(plan, seed)
+        self._world = instance.world()
+        self._world_rng = make_stream(self.session.seed, WORLD)
+        self._scores = np.zeros(N_SCORES)
+
+    def advance_to(self, limit: int) -> None:
+        """Play until the explorer stops or `limit` pulls have been made in all."""
+        session = self.session
+        advance(
+            session.rule,
+            session.state,
+            session.plan.model,
+            self._world,
+            self._world_rng,
+            session.rng,
+            limit,
+            self._scores,
+            session.work,
+        )
+
+    def record(self) -> RunRecord:
+        """Judge the exploration as it stands."""
+        session = self.session
+        has_policy = session.steps >= session.problem.n_arms and not session.round.counters[SET_IS_EMPTY]
+        policy = session.round.policy.copy() if has_policy else None
+        return RunRecord(
+            seed=session.seed,
+            status=STOPPED if session.stopped else HORIZON,
+            steps=session.steps,
+            policy=policy,
+            feasible=policy is not None and is_feasible(self.instance, policy),
+            correct=policy is not None and is_correct(self.instance, policy),
+            policy_violations=int(self._scores[POLICY_VIOLATIONS]),
+            allocation_violations=int(self._scores[ALLOCATION_VIOLATIONS]),
+            excess=float(self._scores[EXCESS]),
+            pulls=session.round.estimates.pulls.copy(),
+        )
+
+
+def plan_run(
+    instance: Instance, explorer: str, settings: Mapping[str, Any], allow_infeasible: bool = False
+) -> tuple[Instance, Plan]:
+    """Apply settings (`delta` and `r` to the problem, the rest to the explorer) and check the truth is feasible."""
+    changes = {name: settings[name] for name in ("delta", "r") if name in settings}
+    own = {name: value for name, value in settings.items() if name not in changes}
+    if changes:
+        instance = instance.with_problem(**changes)
+    if instance.optimum() is None and not allow_infeasible:
+        raise InvalidInput(
+            f"instance {instance.name!r}: no mix satisfies its true constraints; correct A or b, or allow it "
+            "explicitly (--allow-infeasible, allow_infeasible=True)"
+        )
+    return instance, make_plan(explorer, instance.problem, own)
+
+
+def check_horizon(horizon: int) -> int:
+    """Return a valid cap on the number of pulls."""
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise InvalidInput(f"horizon: expected a whole number, 1 or more, got {horizon!r}")
+    return int(horizon)

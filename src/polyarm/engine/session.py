@@ -1,0 +1,247 @@
+"""Ask/tell: one exploration driven by observations from anywhere."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from polyarm._types import FloatArray
+from polyarm.engine.claims import Claims, make_claims
+from polyarm.engine.drive import ask, tell
+from polyarm.engine.randomness import EXPLORER, make_stream
+from polyarm.engine.snapshot import pack_state, unpack_state
+from polyarm.errors import ExplorationOver, InvalidInput
+from polyarm.explorers.registry import Explorer, get_explorer, make_settings
+from polyarm.explorers.round import (
+    NO_ARM,
+    PENDING,
+    SET_IS_EMPTY,
+    STATISTIC,
+    STATUS,
+    STEPS,
+    STOPPED,
+    THRESHOLD,
+    RoundState,
+)
+from polyarm.explorers.settings import RoundSettings
+from polyarm.problem import Model, Problem, build_model
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An explorer with its settings, ready for a problem; many sessions may share one."""
+
+    problem: Problem
+    explorer: Explorer
+    settings: RoundSettings
+    model: Model
+
+
+def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> Plan:
+    """Validate an explorer's name and settings and compile the problem for it."""
+    chosen = get_explorer(explorer)
+    resolved = make_settings(chosen, dict(settings))
+    return Plan(problem, chosen, resolved, build_model(problem, resolved.assumed_reward_std))
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The mix an explorer would choose now, with its estimates in the user's units.
+
+    `slack` is positive where the estimated cost leaves room and negative where it exceeds the bound; `stopped`
+    tells whether the explorer's own test has passed; `claims` what that proves and what it does not.
+    """
+
+    policy: FloatArray
+    value: float
+    slack: dict[str, float]
+    steps: int
+    stopped: bool
+    claims: Claims
+
+    def shares(self, problem: Problem) -> dict[str, float]:
+        """Return the share of each arm by name."""
+        return dict(zip(problem.arms, self.policy.tolist(), strict=True))
+
+
+class Session:
+    """One exploration: `ask()` for an arm, `tell()` its outcome, until `stopped`; then `recommend()`."""
+
+    def __init__(self, plan: Plan, seed: int | None = None) -> None:
+        if seed is None:
+            seed = secrets.randbits(63)
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InvalidInput(f"seed: expected a whole number, 0 or more, got {seed!r}")
+        self.plan = plan
+        self.seed = int(seed)
+        self.rule, self.state, self.work = plan.explorer.build(plan.settings, plan.model)
+        self.rng = make_stream(self.seed, EXPLORER)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem being explored."""
+        return self.plan.problem
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting in force, given or from the preset."""
+        return self.plan.settings.model_dump()
+
+    @property
+    def round(self) -> RoundState:
+        """The explorer's round state; arrays, not copies."""
+        return self.state.round  # type: ignore[no-any-return]
+
+    @property
+    def steps(self) -> int:
+        """Number of outcomes told."""
+        return int(self.round.counters[STEPS])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the explorer's stopping rule has fired."""
+        self._decide()
+        return bool(self.round.counters[STATUS] == STOPPED)
+
+    @property
+    def statistic(self) -> float:
+        """The test statistic at the last decision; nan before there is one."""
+        self._decide()
+        return float(self.round.readings[STATISTIC])
+
+    @property
+    def threshold(self) -> float:
+        """The threshold that the statistic must exceed; nan before there is one."""
+        self._decide()
+        return float(self.round.readings[THRESHOLD])
+
+    def _decide(self) -> int:
+        """Take the next decision unless it is already pending; never changes a decision."""
+        return int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
+
+    def ask(self) -> int:
+        """Return the index of the arm to pull next; the same one until its outcome is told."""
+        arm = self._decide()
+        if arm == NO_ARM:
+            raise ExplorationOver(f"the explorer stopped after {self.steps} pulls; call recommend()")
+        return arm
+
+    def tell(
+        self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()
+    ) -> None:
+        """Record the outcome of the arm that was asked for.
+
+        `costs` holds one number per unknown constraint, in their order or by name. Anything wrong raises
+        `InvalidInput` and changes nothing.
+        """
+        index = self.problem.arm_index(arm)
+        pending = int(self.round.counters[PENDING])
+        if pending == NO_ARM:
+            raise InvalidInput(
+                f"tell for arm {self.problem.arms[index]!r}, but no arm is waiting for an outcome; "
+                "was it told already? call ask() first"
+            )
+        if index != pending:
+            raise InvalidInput(
+                f"tell for arm {self.problem.arms[index]!r}, but {self.problem.arms[pending]!r} was asked; "
+                "tell the outcome of the arm that ask() returned"
+            )
+        value = _finite("reward", reward)
+        row_costs = self._order_costs(costs)
+        tell(self.round, self.plan.model, value, row_costs)
+
+    def _order_costs(self, costs: Sequence[float] | Mapping[str, float]) -> FloatArray:
+        """Return one entry per constraint; known rows stay zero and are never read."""
+        names = [self.problem.constraints[i].name for i in self.problem.unknown]
+        if isinstance(costs, Mapping):
+            if set(costs) != set(names):
+                raise InvalidInput(f"costs: expected the unknown constraints {names}, got {sorted(costs)}")
+            ordered = [costs[name] for name in names]
+        else:
+            ordered = list(np.atleast_1d(np.asarray(costs, dtype=object)))
+            if len(ordered) != len(names):
+                raise InvalidInput(
+                    f"costs: expected {len(names)} numbers, one per unknown constraint {names}, got {len(ordered)}"
+                )
+        out = np.zeros(self.problem.n_constraints)
+        for i, name, cost in zip(self.problem.unknown, names, ordered, strict=True):
+            out[i] = _finite(f"cost {name!r}", cost)
+        return out
+
+    def recommend(self) -> Recommendation:
+        """Return the current mix and its estimates; works before the explorer stops, and says so."""
+        if self.steps < self.problem.n_arms:
+            missing = self.problem.n_arms - self.steps
+            raise InvalidInput(f"nothing to recommend yet: {missing} arms have not been pulled once")
+        stopped = self.stopped
+        core = self.round
+        if core.counters[SET_IS_EMPTY]:
+            raise InvalidInput(
+                "nothing to recommend yet: no mix satisfies the constraints as estimated so far; keep sampling"
+            )
+        policy = core.policy.copy()
+        return Recommendation(
+            policy=policy,
+            value=float(core.estimates.mu_hat @ policy),
+            slack=self.estimated_slack(policy),
+            steps=self.steps,
+            stopped=stopped,
+            claims=make_claims(self.problem, self.plan.settings, stopped),
+        )
+
+    def estimated_slack(self, policy: FloatArray) -> dict[str, float]:
+        """Return the room each constraint leaves a mix under the estimates, in the user's units."""
+        excess = self.round.estimates.columns[1:] @ policy / np.abs(self.plan.model.factors)
+        return {c.name: -float(x) for c, x in zip(self.problem.constraints, excess, strict=True)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything needed to continue, as plain JSON types."""
+        return {
+            "format": _FORMAT,
+            "problem": self.problem.model_dump(mode="json"),
+            "explorer": self.plan.explorer.name,
+            "settings": self.plan.settings.model_dump(mode="json"),
+            "seed": self.seed,
+            "rng": self.rng.bit_generator.state,
+            "state": pack_state(self.state),
+        }
+
+    @classmethod
+    def from_state_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """Continue a session exactly where `state_dict` left it."""
+        if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
+            raise InvalidInput(f"state: expected a session saved in format {_FORMAT}; see Session.state_dict()")
+        try:
+            plan = make_plan(saved["explorer"], Problem(**saved["problem"]), saved["settings"])
+            session = cls(plan, saved["seed"])
+            unpack_state(saved["state"], session.state)
+            session.rng.bit_generator.state = saved["rng"]
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(f"state: not a complete saved session: {error!r}") from None
+        return session
+
+    def save_text(self) -> str:
+        """Return `state_dict` as JSON text."""
+        return json.dumps(self.state_dict(), allow_nan=False)
+
+
+def make_explorer(name: str, problem: Problem, seed: int | None = None, **settings: Any) -> Session:
+    """Start a session of a named explorer on a problem."""
+    return Session(make_plan(name, problem, settings), seed)
+
+
+def _finite(field: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{field}: expected a number, got {value!r}") from None
+    if not np.isfinite(number):
+        raise InvalidInput(f"{field}: expected a finite number, got {number}")
+    return number

@@ -1,0 +1,1 @@
+"""Where observations come from in simulation: synthetic instances with known truth."""

@@ -1,0 +1,218 @@
+"""Instances: problems whose truth is known, shipped with the package or read from a TOML file."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyarm._types import FloatArray
+from polyarm.environments.synthetic import SyntheticWorld, build_world
+from polyarm.errors import InvalidInput, unknown_name
+from polyarm.problem import Optimum, Problem, find_optimum
+from polyarm.tolerances import TRUTH
+
+_KEYS = {
+    "source",
+    "arms",
+    "mu",
+    "A",
+    "b",
+    "constraints",
+    "senses",
+    "known",
+    "family",
+    "reward_std",
+    "cost_std",
+    "assumed_reward_std",
+    "delta",
+    "r",
+    "noise",
+    "optimal_policy",
+}
+_SCALED_MEANS = re.compile(r"mu_times_(\d+)")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A problem together with its true reward means `mu` (K,) and costs `A` (d, K)."""
+
+    name: str
+    source: str
+    problem: Problem
+    mu: FloatArray
+    A: FloatArray
+
+    @property
+    def true_rows(self) -> FloatArray:
+        """G with every row `<=` and its bound folded in: a policy is feasible when G policy <= 0."""
+        return self.world().true_rows
+
+    def world(self) -> SyntheticWorld:
+        """Return the simulator of this instance."""
+        return build_world(self.problem, self.mu, self.A)
+
+    def optimum(self) -> Optimum | None:
+        """Return the best feasible policy and its value, or None when no policy is feasible."""
+        return find_optimum(self.mu, self.true_rows)
+
+    def excess(self, policy: FloatArray) -> float:
+        """Return the largest violation of a true constraint by a policy (negative: the least slack)."""
+        return float(np.max(self.true_rows @ policy, initial=-np.inf))
+
+    def with_problem(self, **changes: Any) -> "Instance":
+        """Return the same truth under a changed problem (another delta or r, say)."""
+        return Instance(self.name, self.source, self.problem.replace(**changes), self.mu, self.A)
+
+
+def instance_names() -> list[str]:
+    """Return the names of the shipped instances."""
+    return sorted(_shipped())
+
+
+def load_instance(name_or_path: str | Path) -> Instance:
+    """Load a shipped instance by name, or one from a TOML file of the same schema.
+
+    A file with several tables is addressed as `file.toml:table`.
+    """
+    text = str(name_or_path)
+    if text in _shipped():
+        return _read_instance(text, _shipped()[text])
+    path, _, table = text.partition(".toml:")
+    if table:
+        path += ".toml"
+    if not path.endswith(".toml"):
+        raise unknown_name("instance", text, instance_names())
+    tables = _read_tables(Path(path))
+    if not table:
+        if len(tables) != 1:
+            raise InvalidInput(
+                f"{path} holds {len(tables)} instances ({', '.join(sorted(tables))}); "
+                f"choose one, as in {path}:{min(tables, default='name')}"
+            )
+        table = next(iter(tables))
+    if table not in tables:
+        raise unknown_name(f"instance in {path}", table, tables)
+    return _read_instance(table, tables[table])
+
+
+@cache
+def _shipped() -> dict[str, dict[str, Any]]:
+    text = resources.files("polyarm.environments").joinpath("data/instances.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the instances of a file by name; a file without tables is one instance named after it."""
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InvalidInput(f"no such instance file: {path}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"cannot read {path}: {error}") from None
+    if "A" in content or "b" in content or "mu" in content:
+        return {path.stem: content}
+    for name, value in content.items():
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{path}: expected a table [{name}] with mu, A and b, got {value!r}")
+    return content
+
+
+def _read_instance(name: str, table: dict[str, Any]) -> Instance:
+    try:
+        return _build_instance(name, table)
+    except InvalidInput as error:
+        raise InvalidInput(f"instance {name!r}: {error}") from None
+
+
+def _build_instance(name: str, table: dict[str, Any]) -> Instance:
+    for key in table:
+        if key not in _KEYS and not _SCALED_MEANS.fullmatch(key):
+            raise unknown_name("key", key, _KEYS)
+    mu = _read_means(table)
+    K = mu.size
+    bounds = _read_numbers("b", table.get("b", []), (None,))
+    d = bounds.size
+    A = _read_numbers("A", table.get("A", []), (d, K)) if d else np.zeros((0, K))
+    cost_std = table.get("cost_std", [])
+    known = _read_list("known", table.get("known", [False] * d), d)
+    problem = Problem(
+        arms=table.get("arms", K),
+        constraints=[
+            {
+                "name": row_name,
+                "sense": sense,
+                "bound": float(bound),
+                "row": tuple(row) if is_known else None,
+                "std": cost_std[i] if isinstance(cost_std, list) and i < len(cost_std) else cost_std or None,
+            }
+            for i, (row_name, sense, bound, row, is_known) in enumerate(
+                zip(
+                    _read_list("constraints", table.get("constraints", _default_names(d)), d),
+                    _read_list("senses", table.get("senses", ["<="] * d), d),
+                    bounds,
+                    A.tolist(),
+                    known,
+                    strict=True,
+                )
+            )
+        ],
+        **{key: table[key] for key in ("reward_std", "delta", "r", "noise", "family") if key in table},
+    )
+    if problem.n_arms != K:
+        raise InvalidInput(f"arms: expected one name per entry of mu ({K}), got {problem.n_arms}")
+    return Instance(name, str(table.get("source", "")), problem, mu, A)
+
+
+def _default_names(d: int) -> list[str]:
+    return [f"constraint {i + 1}" for i in range(d)]
+
+
+def _read_means(table: dict[str, Any]) -> FloatArray:
+    for key, value in table.items():
+        scaled = _SCALED_MEANS.fullmatch(key)
+        if scaled:
+            return _read_numbers(key, value, (None,)) / int(scaled[1])
+    if "mu" not in table:
+        raise InvalidInput("mu: required, but not given: the true mean reward of each arm")
+    return _read_numbers("mu", table["mu"], (None,))
+
+
+def _read_numbers(field: str, value: Any, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return a finite array of the expected shape (None: any length)."""
+    wanted = " x ".join("n" if n is None else str(n) for n in shape)
+    try:
+        numbers = np.array(value, dtype=np.float64)
+    except (ValueError, TypeError):
+        lengths = [len(row) if isinstance(row, list) else row for row in value]
+        raise InvalidInput(f"{field}: expected {wanted} numbers, got rows of length {lengths}") from None
+    if numbers.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, numbers.shape, strict=True)):
+        raise InvalidInput(f"{field}: expected {wanted} numbers, got shape {numbers.shape}")
+    if not np.all(np.isfinite(numbers)):
+        raise InvalidInput(f"{field}: expected finite numbers, got {numbers.tolist()}")
+    return numbers
+
+
+def _read_list(field: str, value: Any, length: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) != length:
+        raise InvalidInput(f"{field}: expected a list of {length}, one per constraint, got {value!r}")
+    return value
+
+
+def is_feasible(instance: Instance, policy: FloatArray) -> bool:
+    """Judge a policy against the true constraints."""
+    return instance.excess(policy) <= TRUTH
+
+
+def is_correct(instance: Instance, policy: FloatArray) -> bool:
+    """Judge whether a policy is truly feasible and within r of the true optimum."""
+    best = instance.optimum()
+    return (
+        best is not None
+        and is_feasible(instance, policy)
+        and float(instance.mu @ policy) >= best.value - instance.problem.r - TRUTH
+    )

@@ -1,0 +1,56 @@
+"""What polyarm raises, and how a validation failure is put into words."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class PolyarmError(Exception):
+    """Base of every error that polyarm raises on purpose."""
+
+
+class InvalidInput(PolyarmError, ValueError):  # noqa: N818  (reads as what it is)
+    """The caller's input is wrong; the message says what, what was expected and what to do."""
+
+
+class ExplorationOver(PolyarmError):  # noqa: N818
+    """The explorer has stopped: there is nothing left to ask."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidInput:
+    """Build the error for a name that is not in a list, with the list and the nearest match."""
+    known = sorted(known)
+    close = get_close_matches(name, known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return InvalidInput(f"unknown {kind} {name!r}; known: {', '.join(known)}.{hint}")
+
+
+def describe(error: ValidationError) -> str:
+    """Turn pydantic's report into one line per mistake: field, value, expectation."""
+    lines = []
+    for item in error.errors(include_url=False):
+        where = ".".join(str(part) for part in item["loc"]) or "input"
+        message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "missing":
+            lines.append(f"{where}: required, but not given")
+        elif item["type"] == "extra_forbidden":
+            lines.append(f"{where}: unknown field")
+        elif item["type"] == "value_error":
+            lines.append(f"{where}: {message}" if item["loc"] else message)
+        else:
+            lines.append(f"{where}: {message}; got {item['input']!r}")
+    return "\n".join(lines)
+
+
+class Checked(BaseModel):
+    """A frozen record whose constructor raises `InvalidInput` in plain words."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise InvalidInput(describe(error)) from None

@@ -1,0 +1,1 @@
+"""Many explorations: simulations over seeds and what they show."""

@@ -1,0 +1,77 @@
+"""The explorers by name, and the dispatch that lets one compiled driver serve them all."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from polyarm.errors import InvalidInput, unknown_name
+from polyarm.explorers.lagex import LagexRule, LagexSettings, build_lagex, step_lagex
+from polyarm.explorers.settings import RoundSettings
+from polyarm.explorers.uniform import UniformRule, UniformSettings, build_uniform, step_uniform
+from polyarm.problem import Model
+
+
+class Explorer(NamedTuple):
+    """What the registry knows of an explorer."""
+
+    name: str
+    summary: str
+    settings: type[RoundSettings]
+    rule: type
+    build: Callable[[Any, Model], tuple[Any, Any, Any]]
+    step: Callable[..., int]
+
+
+_ALL = (
+    Explorer(
+        "lagex",
+        "Lagrangian gamified explorer (Das & Basu 2026)",
+        LagexSettings,
+        LagexRule,
+        build_lagex,
+        step_lagex,
+    ),
+    Explorer(
+        "uniform",
+        "independent uniform arms, the baseline",
+        UniformSettings,
+        UniformRule,
+        build_uniform,
+        step_uniform,
+    ),
+)
+
+EXPLORERS = {explorer.name: explorer for explorer in _ALL}
+_STEPS = {explorer.rule: explorer.step for explorer in _ALL}
+
+
+def get_explorer(name: str) -> Explorer:
+    """Return an explorer by name."""
+    if name not in EXPLORERS:
+        raise unknown_name("explorer", name, EXPLORERS)
+    return EXPLORERS[name]
+
+
+def make_settings(explorer: Explorer, given: dict[str, Any]) -> RoundSettings:
+    """Resolve an explorer's settings from what the user gave and the preset."""
+    known = explorer.settings.model_fields
+    for name in given:
+        if name not in known:
+            raise InvalidInput(
+                f"explorer {explorer.name!r} has no setting {name!r}; known: {', '.join(sorted(known))}"
+            )
+    return explorer.settings(**given)
+
+
+def step(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any) -> int:
+    """Run the step that belongs to a rule; this body serves when compilation is disabled."""
+    return _STEPS[type(rule)](rule, state, model, rng, work)
+
+
+@overload(step, strict=False)  # strict would compare annotations too
+def _overload_step(rule: Any, state: Any, model: Any, rng: Any, work: Any) -> Any:
+    chosen = _STEPS.get(getattr(rule, "instance_class", None))
+    # The plain function, not its dispatcher: one level of calls less to compile.
+    return None if chosen is None else getattr(chosen, "py_func", chosen)

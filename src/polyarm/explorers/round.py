@@ -1,0 +1,253 @@
+"""The part of a round that the paper's explorers share: estimates, polytope, policy, alternatives, stop test."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polyarm._compile import inlined_kernel, kernel
+from polyarm._types import FloatArray, IntArray
+from polyarm.estimates import Estimates, make_estimates, write_shifted, write_widths
+from polyarm.families.family import Family
+from polyarm.geometry.lp import OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
+from polyarm.geometry.neighbours import (
+    TOO_MANY,
+    Moves,
+    NeighbourWork,
+    find_neighbours,
+    find_outer_directions,
+    make_moves,
+    make_neighbour_work,
+    neighbour_capacity,
+)
+from polyarm.geometry.vertices import (
+    SUPPORT,
+    VertexWork,
+    make_candidate,
+    make_vertex_work,
+    next_candidate,
+    solve_candidate,
+)
+from polyarm.problem import Model
+from polyarm.statistics.glr import least_statistic, move_statistic, write_vertex_move
+from polyarm.stopping.thresholds import compute_beta
+from polyarm.tolerances import SAME_POLICY
+
+# What a step returns instead of an arm.
+STOP = -1
+
+# Entries of `RoundState.counters`.
+STEPS = 0  # pulls told so far
+PENDING = 1  # the arm asked for and not yet told, or NO_ARM
+STATUS = 2  # one of the statuses below
+SET_IS_EMPTY = 3  # 1 when the last round found no feasible policy
+N_MOVES = 4  # alternatives found in the last round
+N_COUNTERS = 5
+
+NO_ARM = -1
+
+RUNNING = 0
+STOPPED = 1
+
+# Entries of `RoundState.readings`.
+STATISTIC = 0
+THRESHOLD = 1
+N_READINGS = 2
+
+# Which polytope the policy is optimal on.
+OPTIMISTIC = -1
+EMPIRICAL = 0
+PESSIMISTIC = 1
+
+POLICY_CODES = {"optimistic": OPTIMISTIC, "empirical": EMPIRICAL, "pessimistic": PESSIMISTIC}
+
+
+class RoundRule(NamedTuple):
+    """Settings of the shared part.
+
+    `target` is the value that an alternative must give a vertex over the policy: r, 0, or -r as printed in
+    the paper (then `one_sided` is off). `needs_widths`: some set is wider or narrower than the estimate.
+    """
+
+    policy_set: int
+    radius: int
+    needs_widths: bool
+    confirm_on_vertices: bool
+    target: float
+    one_sided: bool
+    beta: int
+    theory_constant: float
+
+
+class RoundWork(NamedTuple):
+    """Scratch of a round: nothing in it outlives the step."""
+
+    widths: FloatArray
+    policy_columns: FloatArray
+    set_columns: FloatArray
+    candidate: IntArray
+    costs: FloatArray
+    lp: LpWork
+    neighbours: NeighbourWork
+    moves: Moves
+    vertex: VertexWork
+    vertex_move: Moves
+
+
+class RoundState(NamedTuple):
+    """What a round remembers. `blocker` is the vertex that last kept the explorer from stopping."""
+
+    estimates: Estimates
+    counters: IntArray
+    readings: FloatArray
+    policy: FloatArray
+    allocation: FloatArray
+    tracked: FloatArray
+    basis: IntArray
+    blocker: IntArray
+
+
+def make_round_state(model: Model) -> RoundState:
+    """Allocate a state with nothing observed."""
+    d, n_arms = model.known_rows.shape
+    counters = np.zeros(N_COUNTERS, dtype=np.int64)
+    counters[PENDING] = NO_ARM
+    return RoundState(
+        estimates=make_estimates(model),
+        counters=counters,
+        readings=np.full(N_READINGS, np.nan),
+        policy=np.full(n_arms, 1.0 / n_arms),
+        allocation=np.full(n_arms, 1.0 / n_arms),
+        tracked=np.zeros(n_arms),
+        basis=make_basis(d),
+        blocker=make_candidate(d),
+    )
+
+
+def make_round_work(model: Model) -> RoundWork:
+    """Allocate the scratch of a round."""
+    d, n_arms = model.known_rows.shape
+    return RoundWork(
+        widths=np.zeros((d, n_arms)),
+        policy_columns=np.zeros((d + 1, n_arms)),
+        set_columns=np.zeros((d + 1, n_arms)),
+        candidate=make_candidate(d),
+        costs=np.zeros(d),
+        lp=make_lp_work(n_arms + 1, d),  # one more column: the Slater slack of the multiplier
+        neighbours=make_neighbour_work(n_arms, d),
+        moves=make_moves(neighbour_capacity(n_arms, d), d),
+        vertex=make_vertex_work(d),
+        vertex_move=make_moves(1, d),
+    )
+
+
+@inlined_kernel
+def _vertex_statistic(
+    rule: RoundRule,
+    state: RoundState,
+    family: Family,
+    columns: FloatArray,
+    candidate: IntArray,
+    work: RoundWork,
+) -> float:
+    """Statistic of a candidate; infinity when it is no vertex (any more), or the policy itself."""
+    if not solve_candidate(columns, candidate, work.vertex):
+        return np.inf
+    move = work.vertex_move
+    write_vertex_move(state.policy, state.basis, candidate, work.vertex.values, move)
+    length = 0.0
+    for k in range(move.sizes[0]):
+        length = max(length, abs(move.changes[0, k]))
+    if length <= SAME_POLICY:
+        return np.inf
+    return move_statistic(
+        family, state.estimates.mu_hat, state.estimates.pulls, move, 0, rule.target, rule.one_sided
+    )
+
+
+@kernel
+def _confirm_on_vertices(
+    rule: RoundRule,
+    state: RoundState,
+    family: Family,
+    columns: FloatArray,
+    threshold: float,
+    work: RoundWork,
+) -> float:
+    """Least statistic over all vertices, or of the first vertex found at or below the threshold.
+
+    The vertex that blocked last time is tried first: it usually still does, and one linear system is
+    cheaper than a walk over all of them.
+    """
+    if state.blocker[SUPPORT, 0] > 0:
+        statistic = _vertex_statistic(rule, state, family, columns, state.blocker, work)
+        if statistic <= threshold:
+            return statistic
+    least = np.inf
+    candidate = work.candidate
+    candidate[SUPPORT, 0] = 0
+    m, n_arms = columns.shape
+    while least > threshold and next_candidate(n_arms, m - 1, candidate):
+        least = min(least, _vertex_statistic(rule, state, family, columns, candidate, work))
+    if least <= threshold:
+        for row in range(candidate.shape[0]):
+            for k in range(candidate.shape[1]):
+                state.blocker[row, k] = candidate[row, k]
+    return least
+
+
+@inlined_kernel
+def examine(rule: RoundRule, state: RoundState, model: Model, work: RoundWork) -> bool:
+    """Update policy, alternatives, statistic and threshold; True when the explorer may stop.
+
+    An empty set sets `SET_IS_EMPTY` and keeps the last policy: no stop, and the caller samples to learn more.
+    """
+    estimates = state.estimates
+    if rule.needs_widths:
+        write_widths(rule.radius, estimates, model, state.policy, work.widths)
+    columns = estimates.columns
+    if rule.policy_set != EMPIRICAL:
+        write_shifted(estimates.columns, work.widths, float(rule.policy_set), work.policy_columns)
+        columns = work.policy_columns
+    threshold = compute_beta(rule.beta, model.delta, rule.theory_constant, estimates.pulls)
+    statistic = np.nan
+    count = 0
+    if solve_lp(estimates.mu_hat, columns, state.basis, work.lp) == OPTIMAL:
+        state.counters[SET_IS_EMPTY] = 0
+        write_vertex(state.policy.size, state.basis, work.lp.inverse, state.policy)
+        target = rule.target
+        count = find_neighbours(columns, state.basis, work.lp.inverse, work.neighbours, work.moves)
+        if count == TOO_MANY:
+            # Outer directions have no length of their own: only the test without r makes sense for them.
+            count = find_outer_directions(columns, state.basis, work.lp.inverse, work.neighbours, work.moves)
+            target = 0.0
+        statistic, _ = least_statistic(
+            model.family,
+            estimates.mu_hat,
+            estimates.pulls,
+            work.moves,
+            count,
+            target,
+            rule.one_sided,
+        )
+        if statistic > threshold and rule.confirm_on_vertices:
+            confirmed = _confirm_on_vertices(rule, state, model.family, columns, threshold, work)
+            statistic = min(statistic, confirmed)
+    else:
+        state.counters[SET_IS_EMPTY] = 1
+    state.counters[N_MOVES] = count
+    state.readings[STATISTIC] = statistic
+    state.readings[THRESHOLD] = threshold
+    return statistic > threshold
+
+
+@inlined_kernel
+def sample_blindly(state: RoundState) -> int:
+    """Choose the least-pulled arm, for rounds without a feasible policy; the allocation is uniform."""
+    n_arms = state.allocation.size
+    arm = 0
+    for a in range(n_arms):
+        state.allocation[a] = 1.0 / n_arms
+        state.tracked[a] += 1.0 / n_arms
+        if state.estimates.pulls[a] < state.estimates.pulls[arm]:
+            arm = a
+    return arm

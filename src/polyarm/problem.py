@@ -1,0 +1,232 @@
+"""What the user states: arms, constraints, noise, confidence. Validated here and nowhere else."""
+
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from polyarm._types import BoolArray, FloatArray
+from polyarm.errors import Checked, InvalidInput, unknown_name
+from polyarm.families.family import FAMILY_CODES, Family
+from polyarm.geometry.lp import EMPTY, make_basis, make_lp_work, solve_lp
+
+Positive = Annotated[float, Field(gt=0)]
+Probability = Annotated[float, Field(gt=0, lt=1)]
+NonNegative = Annotated[float, Field(ge=0)]
+PerArm = Positive | tuple[Positive, ...]
+
+
+class Constraint(Checked):
+    """One budget: the mix's expected cost compared with a bound.
+
+    `row` gives the cost per arm when it is known; without it the cost is unknown, measured with noise of
+    standard deviation `std` (one number, or one per arm).
+    """
+
+    name: str = Field(min_length=1)
+    bound: float
+    sense: Literal["<=", ">="] = "<="
+    row: tuple[float, ...] | None = None
+    std: PerArm | None = None
+
+    @model_validator(mode="after")
+    def _needs_row_or_noise(self) -> Self:
+        if self.row is None and self.std is None:
+            raise ValueError(
+                f"constraint {self.name!r}: give `std`, the noise of its measured cost, or `row`, its known costs"
+            )
+        return self
+
+    @property
+    def known(self) -> bool:
+        """Whether the costs are given rather than measured."""
+        return self.row is not None
+
+    @property
+    def sign(self) -> float:
+        """+1 for `<=`, -1 for `>=`."""
+        return 1.0 if self.sense == "<=" else -1.0
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.sense} {self.bound:g}"
+
+
+class Problem(Checked):
+    """A mix of arms to choose, constraints to respect, and how sure the answer must be.
+
+    `noise` says whether the reward and costs of one pull may be correlated (the safe default) or are
+    independent; proved thresholds depend on it.
+    """
+
+    arms: tuple[str, ...]
+    constraints: tuple[Constraint, ...] = ()
+    reward_std: PerArm
+    delta: Probability
+    r: NonNegative
+    family: str = "gaussian"
+    noise: Literal["correlated", "independent"] = "correlated"
+
+    @field_validator("arms", mode="before")
+    @classmethod
+    def _number_arms(cls, arms: Any) -> Any:
+        if isinstance(arms, int) and not isinstance(arms, bool):
+            return tuple(f"arm {a + 1}" for a in range(arms))
+        return arms
+
+    @field_validator("family")
+    @classmethod
+    def _know_family(cls, family: str) -> str:
+        if family not in FAMILY_CODES:
+            raise unknown_name("family", family, FAMILY_CODES)
+        return family
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if len(self.arms) < 2:
+            raise ValueError(f"arms: expected at least 2, got {len(self.arms)}: {self.arms!r}")
+        _require_unique("arms", self.arms)
+        _require_unique("constraints", tuple(c.name for c in self.constraints))
+        self._require_length("reward_std", self.reward_std)
+        for constraint in self.constraints:
+            self._require_length(f"constraint {constraint.name!r}: std", constraint.std)
+            self._require_length(f"constraint {constraint.name!r}: row", constraint.row)
+        self._require_consistent_known_rows()
+        return self
+
+    def _require_length(self, field: str, values: float | tuple[float, ...] | None) -> None:
+        if isinstance(values, tuple) and len(values) != self.n_arms:
+            raise ValueError(
+                f"{field}: expected one value per arm ({self.n_arms}), got {len(values)}: {list(values)!r}"
+            )
+
+    def _require_consistent_known_rows(self) -> None:
+        known = [c for c in self.constraints if c.row is not None]
+        if known and find_optimum(np.zeros(self.n_arms), np.array([_known_row(c) for c in known])) is None:
+            rows = "; ".join(str(c) for c in known)
+            raise ValueError(f"constraints: the known rows contradict each other, no mix satisfies all of: {rows}")
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, K."""
+        return len(self.arms)
+
+    @property
+    def n_constraints(self) -> int:
+        """Number of constraints, d, known and unknown."""
+        return len(self.constraints)
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """Indices of the constraints whose costs are measured."""
+        return tuple(i for i, c in enumerate(self.constraints) if not c.known)
+
+    def arm_index(self, arm: int | str) -> int:
+        """Return the index of an arm given by index or by name."""
+        if isinstance(arm, str):
+            if arm not in self.arms:
+                raise unknown_name("arm", arm, self.arms)
+            return self.arms.index(arm)
+        if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < self.n_arms:
+            raise InvalidInput(f"arm: expected a name or an index from 0 to {self.n_arms - 1}, got {arm!r}")
+        return int(arm)
+
+    def check_policy(self, policy: Any) -> FloatArray:
+        """Return a mix as an array, or raise when it is not on the simplex."""
+        mix = np.asarray(policy, dtype=np.float64)
+        if mix.shape != (self.n_arms,):
+            raise InvalidInput(f"policy: expected {self.n_arms} shares, one per arm, got shape {mix.shape}")
+        if not np.all(np.isfinite(mix)) or mix.min() < -1e-9 or abs(mix.sum() - 1.0) > 1e-6:
+            raise InvalidInput(f"policy: expected non-negative shares that sum to 1, got {mix.tolist()}")
+        return mix
+
+    def with_known_rows(self, rows: FloatArray) -> "Problem":
+        """Return the same problem with every row given: what an explorer that is told A works on."""
+        return self.replace(
+            constraints=[
+                {**c.model_dump(), "row": tuple(float(x) for x in row)}
+                for c, row in zip(self.constraints, rows, strict=True)
+            ]
+        )
+
+    def replace(self, **changes: Any) -> "Problem":
+        """Return a validated copy with some fields changed."""
+        return Problem(**{**self.model_dump(), **changes})
+
+
+def _require_unique(field: str, names: tuple[str, ...]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{field}: names must differ, but {', '.join(map(repr, twice))} stands more than once")
+
+
+def _known_row(constraint: Constraint) -> FloatArray:
+    """G of a known row: costs minus bound, negated for `>=`."""
+    return constraint.sign * (np.array(constraint.row) - constraint.bound)
+
+
+class Optimum(NamedTuple):
+    """The best feasible mix of a fully known instance."""
+
+    policy: FloatArray
+    value: float
+
+
+def find_optimum(means: FloatArray, G: FloatArray) -> Optimum | None:
+    """Maximise means.x over {simplex, G x <= 0}; None when the set is empty."""
+    d, n = G.shape
+    scale = np.abs(G).max(axis=1, initial=0.0)
+    columns = np.vstack([np.ones(n), G / np.where(scale > 0.0, scale, 1.0)[:, None]])
+    basis, work = make_basis(d), make_lp_work(n, d)
+    status = solve_lp(np.ascontiguousarray(means), columns, basis, work)
+    if status == EMPTY:
+        return None
+    policy = np.zeros(n)
+    for i, variable in enumerate(basis):
+        if variable < n:
+            policy[variable] = max(work.inverse[i, 0], 0.0)
+    return Optimum(policy, float(means @ policy))
+
+
+class Model(NamedTuple):
+    """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its noise.
+
+    Multiply a user's cost of row i by `factors[i]` to enter these units; divide to leave them.
+    """
+
+    family: Family
+    known: BoolArray
+    known_rows: FloatArray
+    bounds: FloatArray
+    cost_std: FloatArray
+    factors: FloatArray
+    delta: float
+    r: float
+
+
+def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Model:
+    """Compile a problem into arrays; `assumed_reward_std` replaces the declared reward noise."""
+    K, d = problem.n_arms, problem.n_constraints
+    known_rows, cost_std = np.zeros((d, K)), np.zeros((d, K))
+    bounds, factors = np.zeros(d), np.zeros(d)
+    for i, constraint in enumerate(problem.constraints):
+        if constraint.std is not None:
+            scale = float(np.max(constraint.std))
+        else:
+            scale = float(np.abs(_known_row(constraint)).max()) or 1.0
+        factors[i] = constraint.sign / scale
+        bounds[i] = constraint.bound * factors[i]
+        if constraint.row is not None:
+            known_rows[i] = _known_row(constraint) / scale
+        else:
+            cost_std[i] = np.asarray(constraint.std) / scale
+    reward_std = problem.reward_std if assumed_reward_std is None else assumed_reward_std
+    return Model(
+        family=Family(FAMILY_CODES[problem.family], np.full(K, reward_std, dtype=np.float64)),
+        known=np.array([c.known for c in problem.constraints], dtype=np.bool_),
+        known_rows=known_rows,
+        bounds=bounds,
+        cost_std=cost_std,
+        factors=factors,
+        delta=problem.delta,
+        r=problem.r,
+    )

@@ -1,0 +1,1 @@
+"""When to stop: thresholds for the test statistic."""

@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numba
 
@@ -63,7 +63,7 @@ CACHE_FOLDER = _cache_folder()
 
 def kernel(function: F) -> F:
     """Compile a function with Numba: cached across processes, without the GIL, IEEE division."""
-    return _compile(function, inline="never")
+    return _compile(function, "never")
 
 
 def inlined_kernel(function: F) -> F:
@@ -72,16 +72,15 @@ def inlined_kernel(function: F) -> F:
     Passing a NamedTuple of arrays to a compiled function counts references on every array in it, some 100 ns
     a call; inlining removes that.
     """
-    return _compile(function, inline="always")
+    return _compile(function, "always")
 
 
-def _compile(function: F, inline: str) -> F:
-    outer = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = CACHE_FOLDER or outer
+def _compile(function: F, inline: Literal["never", "always"]) -> F:
+    config: Any = numba.config  # its attributes are made at run time
+    outer = config.CACHE_DIR
+    config.CACHE_DIR = CACHE_FOLDER or outer
     try:
-        decorate = numba.njit(
-            cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", inline=inline
-        )
-        return cast(F, decorate(function))
+        caching = CACHE_FOLDER is not None
+        return cast(F, numba.njit(cache=caching, nogil=True, error_model="numpy", inline=inline)(function))
     finally:
-        numba.config.CACHE_DIR = outer  # other users of Numba in this process keep their own folder
+        config.CACHE_DIR = outer  # other users of Numba in this process keep their own folder

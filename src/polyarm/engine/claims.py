@@ -23,8 +23,8 @@ def make_claims(problem: Problem, settings: RoundSettings, stopped: bool) -> Cla
         proved.append(f"the known constraints hold exactly: {', '.join(known)}")
     if unknown:
         not_proved.append(
-            f"that the mix satisfies {', '.join(unknown)}: the stopping test looks at rewards only, and an optimum on "
-            "the edge of an estimated set is about as often outside as inside"
+            f"that the mix satisfies {', '.join(unknown)}: the stopping test looks at rewards only; in simulations "
+            "such a mix, on the edge of an estimated set, is truly feasible in fewer than half of the runs"
         )
     optimality = f"within r = {problem.r:g} of the best feasible mix with confidence {1 - problem.delta:g}"
     if not stopped:

@@ -12,14 +12,12 @@ from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import Plan, Session, make_plan
 from polyarm.environments.instances import Instance, is_correct, is_feasible
 from polyarm.errors import InvalidInput
-from polyarm.explorers.round import SET_IS_EMPTY
 
 #: The paper's cap on the number of pulls.
 DEFAULT_HORIZON = 100_000
 
 HORIZON = "HORIZON"
 STOPPED = "STOPPED"
-RUNNING = "RUNNING"
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,7 @@ class Exploration:
     def record(self) -> RunRecord:
         """Judge the exploration as it stands."""
         session = self.session
-        has_policy = session.steps >= session.problem.n_arms and not session.round.counters[SET_IS_EMPTY]
-        policy = session.round.policy.copy() if has_policy else None
+        policy = session.policy
         return RunRecord(
             seed=session.seed,
             status=STOPPED if session.stopped else HORIZON,

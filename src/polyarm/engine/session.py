@@ -1,6 +1,5 @@
 """Ask/tell: one exploration driven by observations from anywhere."""
 
-import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -120,6 +119,14 @@ class Session:
         self._decide()
         return float(self.round.readings[THRESHOLD])
 
+    @property
+    def policy(self) -> FloatArray | None:
+        """The current mix; None before every arm was pulled, or while no mix fits the estimates."""
+        self._decide()
+        if self.steps < self.problem.n_arms or self.round.counters[SET_IS_EMPTY]:
+            return None
+        return self.round.policy.copy()
+
     def _decide(self) -> int:
         """Take the next decision unless it is already pending; never changes a decision."""
         return int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
@@ -131,9 +138,7 @@ class Session:
             raise ExplorationOver(f"the explorer stopped after {self.steps} pulls; call recommend()")
         return arm
 
-    def tell(
-        self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()
-    ) -> None:
+    def tell(self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()) -> None:
         """Record the outcome of the arm that was asked for.
 
         `costs` holds one number per unknown constraint, in their order or by name. Anything wrong raises
@@ -178,20 +183,18 @@ class Session:
         if self.steps < self.problem.n_arms:
             missing = self.problem.n_arms - self.steps
             raise InvalidInput(f"nothing to recommend yet: {missing} arms have not been pulled once")
-        stopped = self.stopped
-        core = self.round
-        if core.counters[SET_IS_EMPTY]:
+        policy = self.policy
+        if policy is None:
             raise InvalidInput(
                 "nothing to recommend yet: no mix satisfies the constraints as estimated so far; keep sampling"
             )
-        policy = core.policy.copy()
         return Recommendation(
             policy=policy,
-            value=float(core.estimates.mu_hat @ policy),
+            value=float(self.round.estimates.mu_hat @ policy),
             slack=self.estimated_slack(policy),
             steps=self.steps,
-            stopped=stopped,
-            claims=make_claims(self.problem, self.plan.settings, stopped),
+            stopped=self.stopped,
+            claims=make_claims(self.problem, self.plan.settings, self.stopped),
         )
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:
@@ -226,10 +229,6 @@ class Session:
                 raise
             raise InvalidInput(f"state: not a complete saved session: {error!r}") from None
         return session
-
-    def save_text(self) -> str:
-        """Return `state_dict` as JSON text."""
-        return json.dumps(self.state_dict(), allow_nan=False)
 
 
 def make_explorer(name: str, problem: Problem, seed: int | None = None, **settings: Any) -> Session:

@@ -13,7 +13,7 @@ import numpy as np
 from polyarm._types import FloatArray
 from polyarm.environments.synthetic import SyntheticWorld, build_world
 from polyarm.errors import InvalidInput, unknown_name
-from polyarm.problem import Optimum, Problem, find_optimum
+from polyarm.problem import Constraint, Optimum, Problem, find_optimum
 from polyarm.tolerances import TRUTH
 
 _KEYS = {
@@ -138,29 +138,16 @@ def _build_instance(name: str, table: dict[str, Any]) -> Instance:
     bounds = _read_numbers("b", table.get("b", []), (None,))
     d = bounds.size
     A = _read_numbers("A", table.get("A", []), (d, K)) if d else np.zeros((0, K))
-    cost_std = table.get("cost_std", [])
+    names = _read_list("constraints", table.get("constraints", _default_names(d)), d)
+    senses = _read_list("senses", table.get("senses", ["<="] * d), d)
     known = _read_list("known", table.get("known", [False] * d), d)
+    stds = _read_cost_stds(table.get("cost_std"), d)
     problem = Problem(
         arms=table.get("arms", K),
-        constraints=[
-            {
-                "name": row_name,
-                "sense": sense,
-                "bound": float(bound),
-                "row": tuple(row) if is_known else None,
-                "std": cost_std[i] if isinstance(cost_std, list) and i < len(cost_std) else cost_std or None,
-            }
-            for i, (row_name, sense, bound, row, is_known) in enumerate(
-                zip(
-                    _read_list("constraints", table.get("constraints", _default_names(d)), d),
-                    _read_list("senses", table.get("senses", ["<="] * d), d),
-                    bounds,
-                    A.tolist(),
-                    known,
-                    strict=True,
-                )
-            )
-        ],
+        constraints=tuple(
+            Constraint(name=names[i], sense=senses[i], bound=bounds[i], row=A[i] if known[i] else None, std=stds[i])
+            for i in range(d)
+        ),
         **{key: table[key] for key in ("reward_std", "delta", "r", "noise", "family") if key in table},
     )
     if problem.n_arms != K:
@@ -195,6 +182,11 @@ def _read_numbers(field: str, value: Any, shape: tuple[int | None, ...]) -> Floa
     if not np.all(np.isfinite(numbers)):
         raise InvalidInput(f"{field}: expected finite numbers, got {numbers.tolist()}")
     return numbers
+
+
+def _read_cost_stds(value: Any, d: int) -> list[Any]:
+    """Return the noise of each row: one number serves all rows, a list has one entry per row."""
+    return _read_list("cost_std", value, d) if isinstance(value, list) else [value] * d
 
 
 def _read_list(field: str, value: Any, length: int) -> list[Any]:

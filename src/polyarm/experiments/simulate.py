@@ -82,11 +82,11 @@ class Simulation:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write one row per seed; the file appears whole or not at all."""
-        require_parquet()
+        target = Path(path)
+        check_parquet_target(target)
         import pyarrow as pa  # noqa: PLC0415  (an optional dependency)
         from pyarrow import parquet  # noqa: PLC0415
 
-        target = Path(path)
         partial = target.with_name(target.name + ".partial")
         try:
             parquet.write_table(pa.Table.from_pylist(list(self.runs())), partial)
@@ -96,8 +96,10 @@ class Simulation:
             raise InvalidInput(f"cannot write {target}: {error}") from None
 
 
-def require_parquet() -> None:
-    """Raise, before any work is done, when Parquet files cannot be written."""
+def check_parquet_target(path: Path) -> None:
+    """Raise, before any work is done, when a Parquet file cannot be written there."""
+    if not path.resolve().parent.is_dir():
+        raise InvalidInput(f"{path}: the folder {path.resolve().parent} does not exist")
     try:
         import pyarrow.parquet  # noqa: F401, PLC0415
     except ImportError:

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray, IntArray
-from polyarm.explorers.adagrad import ascend
 from polyarm.estimates import write_shifted
+from polyarm.explorers.adagrad import ascend
 from polyarm.explorers.multiplier import (
     GAMMA_CODES,
     MultiplierWork,
@@ -130,9 +130,7 @@ def _write_gains(
 
 
 @kernel
-def step_lagex(
-    rule: LagexRule, state: LagexState, model: Model, rng: np.random.Generator, work: LagexWork
-) -> int:
+def step_lagex(rule: LagexRule, state: LagexState, model: Model, rng: np.random.Generator, work: LagexWork) -> int:
     """Play one round of the game and return the next arm, or STOP.
 
     Source: paper Algorithm 3. Differs from paper: see docs/errata.md for the settings of preset `corrected`.
@@ -149,12 +147,8 @@ def step_lagex(
         allocation[a] = state.iterate[a]
         work.floored[a] = state.iterate[a] + ALLOCATION_FLOOR
     target = rule.round.target
-    value, worst = least_statistic(
-        model.family, means, work.floored, moves, count, target, rule.round.one_sided
-    )
-    write_nearest_alternative(
-        model.family, means, work.floored, moves, max(worst, 0), target, work.alternative
-    )
+    value, worst = least_statistic(model.family, means, work.floored, moves, count, target, rule.round.one_sided)
+    write_nearest_alternative(model.family, means, work.floored, moves, max(worst, 0), target, work.alternative)
     level = math.log(float(state.round.counters[STEPS]))
     _write_gains(model.family, means, pulls, level, work.alternative, work.gains)
     row = find_violated_row(columns, allocation)

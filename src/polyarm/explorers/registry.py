@@ -72,6 +72,6 @@ def step(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: An
 
 @overload(step, strict=False)  # strict would compare annotations too
 def _overload_step(rule: Any, state: Any, model: Any, rng: Any, work: Any) -> Any:
-    chosen = _STEPS.get(getattr(rule, "instance_class", None))
+    chosen = _STEPS.get(getattr(rule, "instance_class", type(None)))
     # The plain function, not its dispatcher: one level of calls less to compile.
     return None if chosen is None else getattr(chosen, "py_func", chosen)

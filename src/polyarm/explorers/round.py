@@ -159,9 +159,7 @@ def _vertex_statistic(
         length = max(length, abs(move.changes[0, k]))
     if length <= SAME_POLICY:
         return np.inf
-    return move_statistic(
-        family, state.estimates.mu_hat, state.estimates.pulls, move, 0, rule.target, rule.one_sided
-    )
+    return move_statistic(family, state.estimates.mu_hat, state.estimates.pulls, move, 0, rule.target, rule.one_sided)
 
 
 @kernel

@@ -5,7 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from polyarm._compile import kernel
-from polyarm.explorers.round import STOP, RoundRule, RoundState, RoundWork, examine, make_round_state, make_round_work
+from polyarm.explorers.round import (
+    STOP,
+    RoundRule,
+    RoundState,
+    RoundWork,
+    examine,
+    make_round_state,
+    make_round_work,
+)
 from polyarm.explorers.settings import RoundSettings, build_round_rule
 from polyarm.problem import Model
 
@@ -32,9 +40,7 @@ class UniformWork(NamedTuple):
     round: RoundWork
 
 
-def build_uniform(
-    settings: UniformSettings, model: Model
-) -> tuple[UniformRule, UniformState, UniformWork]:
+def build_uniform(settings: UniformSettings, model: Model) -> tuple[UniformRule, UniformState, UniformWork]:
     """Make the rule, a fresh state and scratch."""
     return (
         UniformRule(build_round_rule(settings, model)),
@@ -50,4 +56,4 @@ def step_uniform(
     """Draw the next arm independently of everything, or return STOP."""
     if examine(rule.round, state.round, model, work.round):
         return STOP
-    return rng.integers(0, state.round.policy.size)
+    return int(rng.integers(0, state.round.policy.size))

@@ -212,9 +212,7 @@ def _restore_feasibility(columns: FloatArray, basis: IntArray, work: LpWork) -> 
 
 
 @kernel
-def _improve(
-    objective: FloatArray, columns: FloatArray, basis: IntArray, work: LpWork
-) -> tuple[int, int]:
+def _improve(objective: FloatArray, columns: FloatArray, basis: IntArray, work: LpWork) -> tuple[int, int]:
     """Phase two: primal simplex from a feasible basis; returns the status and the number of pivots."""
     m, n = columns.shape
     scale = 0.0

@@ -174,9 +174,7 @@ def _combine_rays(positive: int, negative: int, level: int, n_zero: int, new: in
     for k in range(size):
         work.ray_weights[new, k] /= largest
     for z in range(n_zero):
-        work.ray_values[new, z] = (
-            down * work.ray_values[positive, z] + up * work.ray_values[negative, z]
-        ) / largest
+        work.ray_values[new, z] = (down * work.ray_values[positive, z] + up * work.ray_values[negative, z]) / largest
     work.ray_values[new, level] = 0.0
     return True
 

@@ -123,9 +123,7 @@ def solve_candidate(columns: FloatArray, candidate: IntArray, work: VertexWork) 
 
 
 @kernel
-def write_vertices(
-    columns: FloatArray, candidate: IntArray, work: VertexWork, vertices_out: FloatArray
-) -> int:
+def write_vertices(columns: FloatArray, candidate: IntArray, work: VertexWork, vertices_out: FloatArray) -> int:
     """Write every vertex (degenerate ones repeatedly) until `vertices_out` is full; return how many."""
     m, n = columns.shape
     count = 0

@@ -1,0 +1,160 @@
+"""Entry point: `polyarm`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+app = typer.Typer(
+    name="polyarm",
+    help="Find the mix of options with the best expected reward inside budgets that you can only measure.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override delta, r or a setting of the explorer; may be given more than once.",
+    ),
+]
+HorizonOption = Annotated[int, typer.Option(help="Give up after this many pulls.", metavar="N")]
+InfeasibleOption = Annotated[
+    bool, typer.Option("--allow-infeasible", help="Run even if no mix satisfies the true constraints.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        from polyarm import __version__
+
+        typer.echo(f"polyarm {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def instances(as_json: JsonOption = False) -> None:
+    """List the instances that ship with polyarm."""
+    from polyarm.cli import report
+    from polyarm.environments.instances import instance_names, load_instance
+
+    report.show_instances([load_instance(name) for name in instance_names()], as_json)
+
+
+@app.command()
+def run(
+    instance: Annotated[str, typer.Argument(help="Name of an instance, or a TOML file (FILE.toml[:TABLE]).")],
+    explorer: Annotated[str, typer.Option(help="Which explorer to use.")] = "lagex",
+    seed: Annotated[int, typer.Option(help="Seed of the simulated noise and of the explorer.")] = 0,
+    horizon: HorizonOption = 100_000,
+    settings: SetOption = None,
+    plot: Annotated[Path | None, typer.Option(help="Save a picture of the run (PNG, PDF or SVG).")] = None,
+    allow_infeasible: InfeasibleOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Explore one instance and print the recommended mix."""
+    from polyarm.cli import report
+    from polyarm.cli.live import explore_live
+    from polyarm.cli.settings import parse_settings
+    from polyarm.engine.run import Exploration, check_horizon, plan_run
+    from polyarm.environments.instances import load_instance
+
+    if plot is not None:
+        from polyarm.plotting import check_target
+
+        check_target(plot)
+    chosen, plan = plan_run(load_instance(instance), explorer, parse_settings(settings or []), allow_infeasible)
+    exploration = Exploration(chosen, plan, seed)
+    trace = explore_live(exploration, check_horizon(horizon), quiet=as_json)
+    report.show_run(exploration, as_json)
+    if plot is not None:
+        from polyarm.plotting import plot_run
+
+        plot_run(exploration, trace, plot)
+        report.note(f"picture of the run: {plot}", as_json)
+
+
+@app.command()
+def simulate(
+    instances: Annotated[list[str], typer.Argument(help="Names of instances, or TOML files.")],
+    explorer: Annotated[str, typer.Option(help="One explorer, or several: A,B.")] = "lagex,uniform",
+    seeds: Annotated[int, typer.Option(help="Number of seeds.", metavar="N")] = 100,
+    first_seed: Annotated[int, typer.Option(help="The first seed.", metavar="N")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Threads; default: one per core.", metavar="W")] = None,
+    horizon: HorizonOption = 100_000,
+    settings: SetOption = None,
+    out: Annotated[Path | None, typer.Option(help="Write one row per seed to this Parquet file.")] = None,
+    allow_infeasible: InfeasibleOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run explorers on instances over many seeds and compare them.
+
+    Runs that hit the horizon count as infinity in quantiles (null in JSON) and are left out of the mean. Feasible
+    and correct (feasible and r-optimal) judge the mix held at the end of every run against the truth.
+    """
+    from polyarm.cli import report
+    from polyarm.cli.settings import parse_settings
+    from polyarm.experiments.simulate import check_parquet_target
+    from polyarm.experiments.simulate import simulate as run_simulation
+
+    if out is not None:
+        check_parquet_target(out)
+    with report.progress_bar("simulating", quiet=as_json) as progress:
+        result = run_simulation(
+            instances,
+            [name.strip() for name in explorer.split(",")],
+            seeds=seeds,
+            first_seed=first_seed,
+            workers=workers,
+            horizon=horizon,
+            settings=parse_settings(settings or []),
+            allow_infeasible=allow_infeasible,
+            progress=progress,
+        )
+    if out is not None:
+        result.to_parquet(out)
+    report.show_simulation(result, as_json)
+    if out is not None:
+        report.note(f"one row per seed: {out}", as_json)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line; a user's mistake is one message and exit code 2, never a traceback."""
+    try:
+        code: Any = app(arguments, standalone_mode=False)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away: nothing left to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except Exception as error:  # noqa: BLE001  (told apart below; anything unexpected is raised again)
+        _explain(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: Exception) -> NoReturn:
+    show = getattr(error, "show", None)  # a usage error of the command-line parser
+    if show is not None:
+        show()
+        sys.exit(getattr(error, "exit_code", 2))
+    if error.__class__.__name__ == "Abort":
+        print("aborted", file=sys.stderr)
+        sys.exit(1)
+    from polyarm.errors import PolyarmError
+
+    if isinstance(error, PolyarmError):
+        print(f"polyarm: {error}", file=sys.stderr)
+        sys.exit(2)
+    raise error

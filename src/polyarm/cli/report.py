@@ -1,0 +1,215 @@
+"""What the commands print: tables for people on standard output, or JSON for programs."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from polyarm.engine.run import STOPPED, Exploration
+from polyarm.environments.instances import Instance
+from polyarm.experiments.simulate import Simulation
+
+#: Piped output is not a terminal of 80 columns.
+console = Console() if Console().is_terminal else Console(width=120)
+
+#: Shown while nothing else can be: kernels are compiled once per version of the library.
+COMPILING = "loading the kernels (the first run compiles them: about half a minute)"
+
+
+def print_json(value: Any) -> None:
+    """Print strict JSON: what is undefined is null, never NaN or Infinity."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def note(text: str, as_json: bool) -> None:
+    """Tell people something beside the result; programs get it on standard error."""
+    Console(stderr=as_json).print(text, highlight=False, soft_wrap=True)
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """Format a count or mean; a missing one is infinite: the horizon came first."""
+    return "inf" if value is None else f"{value:,.{digits}f}"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def show_instances(instances: list[Instance], as_json: bool) -> None:
+    """List instances."""
+    rows = [
+        {
+            "name": i.name,
+            "arms": i.problem.n_arms,
+            "constraints": i.problem.n_constraints,
+            "family": i.problem.family,
+            "delta": i.problem.delta,
+            "r": i.problem.r,
+            "source": i.source,
+        }
+        for i in instances
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(title="instances")
+    for name in rows[0]:
+        table.add_column(name, justify="right" if name in {"arms", "constraints", "delta", "r"} else "left")
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    console.print(table)
+
+
+def show_run(exploration: Exploration, as_json: bool) -> None:
+    """Report one exploration: the mix, its estimates, and what was and was not proved."""
+    session = exploration.session
+    record = exploration.record()
+    head = {
+        "instance": exploration.instance.name,
+        "explorer": session.plan.explorer.name,
+        "seed": session.seed,
+        "status": record.status,
+        "steps": record.steps,
+    }
+    if record.policy is None:
+        if as_json:
+            print_json({**head, "policy": None, "settings": session.plan.settings.model_dump(mode="json")})
+        else:
+            console.print(
+                f"{head['explorer']} on {head['instance']}: no mix after {record.steps} pulls; either some arm was "
+                "never pulled or no mix satisfies the constraints as estimated so far. Raise --horizon.",
+                highlight=False,
+            )
+        return
+    answer = session.recommend()
+    if as_json:
+        print_json(
+            {
+                **head,
+                "statistic": _finite(session.statistic),
+                "threshold": _finite(session.threshold),
+                "policy": answer.shares(session.problem),
+                "value": answer.value,
+                "slack": answer.slack,
+                "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
+                "proved": list(answer.claims.proved),
+                "not_proved": list(answer.claims.not_proved),
+                "truth": {"feasible": record.feasible, "correct": record.correct},
+                "settings": {
+                    **session.plan.settings.model_dump(mode="json"),
+                    "delta": session.problem.delta,
+                    "r": session.problem.r,
+                },
+            }
+        )
+        return
+    how = "stopped" if record.status == STOPPED else "reached the horizon"
+    console.print(
+        f"[bold]{head['explorer']}[/bold] on [bold]{head['instance']}[/bold] (seed {head['seed']}) {how} after "
+        f"{record.steps:,} pulls: statistic {session.statistic:.2f}, threshold {session.threshold:.2f}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    mix = Table(title="recommended mix")
+    mix.add_column("arm")
+    mix.add_column("share", justify="right")
+    mix.add_column("pulls", justify="right")
+    mix.add_column("estimated reward", justify="right")
+    for arm, share, pulls, mean in zip(
+        session.problem.arms, answer.policy, record.pulls, session.round.estimates.mu_hat, strict=True
+    ):
+        style = "bold" if share > 0 else "dim"
+        mix.add_row(arm, f"{share:.1%}", f"{pulls:,.0f}", f"{mean:.3f}", style=style)
+    console.print(mix)
+    budget = Table(title=f"estimated value {answer.value:.4f}")
+    budget.add_column("constraint")
+    budget.add_column("estimated slack", justify="right")
+    for constraint in session.problem.constraints:
+        budget.add_row(str(constraint), f"{round(answer.slack[constraint.name], 4) + 0.0:+.4f}")
+    if session.problem.constraints:
+        console.print(budget)
+    for sentence in answer.claims.proved:
+        console.print(f"[green]proved:[/green] {sentence}", highlight=False, soft_wrap=True)
+    for sentence in answer.claims.not_proved:
+        console.print(f"[yellow]not proved:[/yellow] {sentence}", highlight=False, soft_wrap=True)
+    console.print(
+        f"in truth (this is a simulation): {_truth(record.feasible, record.correct)}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _truth(feasible: bool, correct: bool) -> str:
+    if correct:
+        return "the mix is feasible and within r of the best"
+    return "the mix is feasible, but not within r of the best" if feasible else "the mix breaks a constraint"
+
+
+def show_simulation(simulation: Simulation, as_json: bool) -> None:
+    """Report a simulation, one row per (instance, explorer)."""
+    rows = simulation.table()
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(title="pulls until the explorer stopped")
+    for name in ("instance", "explorer"):
+        table.add_column(name)
+    for name in (
+        "seeds",
+        "horizon hit",
+        "q25",
+        "median",
+        "q75",
+        "mean*",
+        "feasible",
+        "correct",
+        "violations",
+        "us/step",
+    ):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row["instance"],
+            row["explorer"],
+            number(row["seeds"]),
+            number(row["horizon_hit"]),
+            number(row["q25_stop"]),
+            number(row["median_stop"]),
+            number(row["q75_stop"]),
+            number(row["mean_stop"]),
+            f"{row['feasible_rate']:.1%}",
+            f"{row['correct_rate']:.1%}",
+            number(row["median_violations"]),
+            number(row["us_per_step"], 2),
+        )
+    console.print(table)
+    console.print(
+        "* mean over the runs that stopped; quantiles count a run that hit the horizon as infinite.\n"
+        "feasible, correct: share of runs whose final mix truly satisfies the constraints, and is also within r.\n"
+        "violations: median number of steps at which the current mix broke a true constraint.",
+        style="dim",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@contextmanager
+def progress_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Show progress on standard error while a loop calls the yielded function with (done, total)."""
+    stderr = Console(stderr=True)
+    if quiet or not stderr.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=stderr, transient=True) as bar:
+        task = bar.add_task(COMPILING, total=None)
+
+        def update(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, description=title)
+
+        yield update

@@ -1,0 +1,94 @@
+"""Pictures of runs. Needs matplotlib: pip install 'polyarm[plot]'."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyarm.engine.run import Exploration
+from polyarm.engine.trace import Trace
+from polyarm.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ENDINGS = (".png", ".pdf", ".svg")
+_MIX, _PULLS, _THRESHOLD = "#1b6ca8", "#b8c4ce", "#c0392b"
+
+
+def check_target(path: Path) -> None:
+    """Raise, before any work is done, when a picture cannot be written there."""
+    if path.suffix.lower() not in _ENDINGS:
+        raise InvalidInput(f"picture {path}: expected a file name ending in {', '.join(_ENDINGS)}")
+    if not path.resolve().parent.is_dir():
+        raise InvalidInput(f"picture {path}: the folder {path.resolve().parent} does not exist")
+    try:
+        import matplotlib  # noqa: F401, PLC0415  (an optional dependency)
+    except ImportError:
+        raise InvalidInput("pictures need matplotlib: pip install 'polyarm[plot]'") from None
+
+
+def plot_run(exploration: Exploration, trace: Trace, path: Path) -> None:
+    """Draw the mix, the statistic against its threshold, and the slack of each constraint."""
+    check_target(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(13, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    mix, test, slack = figure.subplots(1, 3)
+    session = exploration.session
+    figure.suptitle(
+        f"{session.plan.explorer.name} on {exploration.instance.name}, {session.steps:,} pulls", fontsize=13
+    )
+    _draw_mix(mix, exploration)
+    _draw_test(test, trace)
+    _draw_slack(slack, trace)
+    try:
+        figure.savefig(path, dpi=120)
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error}") from None
+
+
+def _draw_mix(axes: "Axes", exploration: Exploration) -> None:
+    session = exploration.session
+    policy = session.policy
+    pulls = session.round.estimates.pulls
+    places = np.arange(session.problem.n_arms)
+    if policy is not None:
+        axes.barh(places - 0.2, 100 * policy, height=0.38, color=_MIX, label="recommended mix")
+    axes.barh(places + 0.2, 100 * pulls / max(pulls.sum(), 1.0), height=0.38, color=_PULLS, label="share of pulls")
+    axes.set_yticks(places, [name if len(name) < 24 else name[:22] + "…" for name in session.problem.arms])
+    axes.invert_yaxis()
+    axes.set_xlabel("percent")
+    axes.set_title("mix")
+    axes.legend(frameon=False)
+    _tidy(axes)
+
+
+def _draw_test(axes: "Axes", trace: Trace) -> None:
+    axes.plot(trace.steps, trace.statistic, color=_MIX, label="statistic")
+    axes.plot(trace.steps, trace.threshold, color=_THRESHOLD, linestyle="--", label="threshold")
+    axes.set_xscale("log")
+    axes.set_xlabel("pulls")
+    axes.set_title("statistic against threshold")
+    axes.legend(frameon=False)
+    _tidy(axes)
+
+
+def _draw_slack(axes: "Axes", trace: Trace) -> None:
+    names = list(trace.slack[-1]) if trace.slack else []
+    for name in names:
+        axes.plot(trace.steps, [slack[name] for slack in trace.slack], label=name)
+    axes.axhline(0.0, color=_THRESHOLD, linestyle="--", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlabel("pulls")
+    axes.set_title("estimated slack of the current mix")
+    if names:
+        axes.legend(frameon=False)
+    _tidy(axes)
+
+
+def _tidy(axes: "Axes") -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)

@@ -145,7 +145,7 @@ def _build_instance(name: str, table: dict[str, Any]) -> Instance:
     problem = Problem(
         arms=table.get("arms", K),
         constraints=tuple(
-            Constraint(name=names[i], sense=senses[i], bound=bounds[i], row=A[i] if known[i] else None, std=stds[i])
+            Constraint(name=names[i], sense=senses[i], bound=bounds[i], row=tuple(A[i].tolist()) if known[i] else None, std=stds[i])
             for i in range(d)
         ),
         **{key: table[key] for key in ("reward_std", "delta", "r", "noise", "family") if key in table},

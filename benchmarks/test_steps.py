@@ -1,0 +1,74 @@
+"""Cost of one step of each explorer beside one `scipy.optimize.linprog` call on the same program."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from polyarm.engine.run import Exploration, plan_run
+from polyarm.environments.instances import Instance, load_instance
+from polyarm.experiments.simulate import simulate
+from polyarm.explorers.registry import EXPLORERS
+from polyarm.problem import Constraint, Problem
+
+_STEPS = 4000
+
+
+def random_instance(n_arms: int, n_constraints: int) -> Instance:
+    """A feasible instance whose uniform policy has slack in every row."""
+    rng = np.random.default_rng(n_arms)
+    costs = rng.uniform(0.0, 1.0, (n_constraints, n_arms))
+    problem = Problem(
+        arms=n_arms,
+        constraints=tuple(
+            Constraint(name=f"row {i}", bound=float(costs[i].mean()) - 0.05, std=0.3) for i in range(n_constraints)
+        ),
+        reward_std=0.3,
+        delta=0.01,
+        r=0.0,
+    )
+    return Instance(f"random-{n_arms}-{n_constraints}", "benchmark", problem, rng.uniform(0.0, 1.0, n_arms), costs)
+
+
+SHAPES = {
+    "K=7 d=2": load_instance("setup1-hard"),
+    "K=12 d=3": load_instance("imdb"),
+    "K=50 d=5 r=0": random_instance(50, 5),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_linprog(shape: str, benchmark: Any) -> None:
+    instance = SHAPES[shape]
+    rows, n_arms = instance.true_rows, instance.problem.n_arms
+    benchmark.extra_info.update(what="linprog", shape=shape, steps=1)
+    answer = benchmark(
+        linprog, -instance.mu, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=np.ones((1, n_arms)), b_eq=[1.0]
+    )
+    best = instance.optimum()
+    assert best is not None
+    assert -answer.fun == pytest.approx(best.value, abs=1e-7)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("explorer", sorted(EXPLORERS))
+def test_step(explorer: str, shape: str, benchmark: Any) -> None:
+    # A tiny delta keeps the run from stopping, so that every round has the same number of steps. It also keeps the
+    # walk over all vertices out of the picture; `test_simulate` has whole runs, and that walk, in it.
+    instance, plan = plan_run(SHAPES[shape], explorer, {"delta": 1e-100})
+    benchmark.extra_info.update(what=explorer, shape=shape, steps=_STEPS)
+
+    def setup() -> tuple[tuple[Exploration, int], dict[str, Any]]:
+        return (Exploration(instance, plan, 0), _STEPS), {}
+
+    Exploration(instance, plan, 0).advance_to(instance.problem.n_arms + 1)  # compiles
+    benchmark.pedantic(Exploration.advance_to, setup=setup, rounds=15)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_simulate(workers: int, benchmark: Any) -> None:
+    shape = f"{workers} worker{'s' * (workers > 1)}"
+    benchmark.extra_info.update(what="simulate", shape=shape, steps=1)
+    simulate("setup1-hard", "lagex", seeds=1)
+    benchmark.pedantic(simulate, ("setup1-hard", "lagex"), {"seeds": 200, "workers": workers}, rounds=3)

@@ -8,6 +8,22 @@ TARGETS: dict[tuple[str, str], int | None] = {
     ("uniform", "K=7 d=2"): 500,
     ("lagex", "K=50 d=5 r=0"): 20,
     ("uniform", "K=50 d=5 r=0"): 20,
+    ("cge", "K=7 d=2"): 300,
+    ("cge-wlag", "K=7 d=2"): 300,
+    ("lats", "K=7 d=2"): 120,
+    ("ctns", "K=7 d=2"): 120,
+    ("ctns-wlag", "K=7 d=2"): 120,
+    ("ptns", "K=7 d=2"): 120,
+    ("lagex", "K=12 d=3"): 75,
+    ("cge", "K=12 d=3"): 75,
+    ("cge-wlag", "K=12 d=3"): 75,
+    ("lats", "K=12 d=3"): 30,
+    ("ctns", "K=12 d=3"): 30,
+    ("ctns-wlag", "K=12 d=3"): 30,
+    ("ptns", "K=12 d=3"): 30,
+    ("uniform", "K=12 d=3"): 125,
+    ("lagex", "K=200 d=10 r=0"): 10,
+    ("uniform", "K=200 d=10 r=0"): 10,
 }
 
 

@@ -1,5 +1,6 @@
 """Cost of one step of each explorer beside one `scipy.optimize.linprog` call on the same program."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.experiments.simulate import simulate
 from polyarm.explorers.registry import EXPLORERS
+from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
 from polyarm.problem import Constraint, Problem
 
 _STEPS = 4000
+#: Shapes where each arm's first pull alone takes a while: only the explorers and the kernel that must scale.
+_LARGE_STEPS = 1500
 
 
 def random_instance(n_arms: int, n_constraints: int) -> Instance:
@@ -20,7 +24,7 @@ def random_instance(n_arms: int, n_constraints: int) -> Instance:
     rng = np.random.default_rng(n_arms)
     costs = rng.uniform(0.0, 1.0, (n_constraints, n_arms))
     problem = Problem(
-        arms=n_arms,
+        arms=tuple(f"arm {a}" for a in range(n_arms)),
         constraints=tuple(
             Constraint(name=f"row {i}", bound=float(costs[i].mean()) - 0.05, std=0.3) for i in range(n_constraints)
         ),
@@ -36,11 +40,15 @@ SHAPES = {
     "K=12 d=3": load_instance("imdb"),
     "K=50 d=5 r=0": random_instance(50, 5),
 }
+LARGE_SHAPES = {
+    "K=200 d=10 r=0": random_instance(200, 10),
+    "K=1000 d=20 r=0": random_instance(1000, 20),
+}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, *LARGE_SHAPES])
 def test_linprog(shape: str, benchmark: Any) -> None:
-    instance = SHAPES[shape]
+    instance = {**SHAPES, **LARGE_SHAPES}[shape]
     rows, n_arms = instance.true_rows, instance.problem.n_arms
     benchmark.extra_info.update(what="linprog", shape=shape, steps=1)
     answer = benchmark(
@@ -64,6 +72,34 @@ def test_step(explorer: str, shape: str, benchmark: Any) -> None:
 
     Exploration(instance, plan, 0).advance_to(instance.problem.n_arms + 1)  # compiles
     benchmark.pedantic(Exploration.advance_to, setup=setup, rounds=15)
+
+
+@pytest.mark.parametrize("shape", LARGE_SHAPES)
+@pytest.mark.parametrize("explorer", ["lagex", "uniform"])
+def test_large_step(explorer: str, shape: str, benchmark: Any) -> None:
+    instance, plan = plan_run(LARGE_SHAPES[shape], explorer, {"delta": 1e-100})
+    benchmark.extra_info.update(what=explorer, shape=shape, steps=_LARGE_STEPS)
+
+    def setup() -> tuple[tuple[Exploration, int], dict[str, Any]]:
+        exploration = Exploration(instance, plan, 0)
+        exploration.advance_to(instance.problem.n_arms + 10)
+        return (exploration, exploration.session.steps + _LARGE_STEPS), {}
+
+    benchmark.pedantic(Exploration.advance_to, setup=setup, rounds=3)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, *LARGE_SHAPES])
+def test_warm_lp(shape: str, benchmark: Any) -> None:
+    """The LP kernel alone, from the optimal basis of a slightly different program."""
+    instance = {**SHAPES, **LARGE_SHAPES}[shape]
+    rows, n_arms = instance.true_rows, instance.problem.n_arms
+    columns = np.vstack([np.ones(n_arms), rows])
+    nudged = columns + 1e-3 * np.random.default_rng(0).normal(size=columns.shape)
+    nudged[0] = 1.0
+    basis, work = make_basis(len(rows)), make_lp_work(n_arms, len(rows))
+    benchmark.extra_info.update(what="warm LP", shape=shape, steps=1)
+    programs = itertools.cycle([columns, nudged])
+    assert benchmark(lambda: solve_lp(instance.mu, next(programs), basis, work)) == OPTIMAL
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -7,11 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from polyarm.engine.replay import ReplayResult, replay
     from polyarm.engine.session import Recommendation, Session, make_explorer
     from polyarm.environments.instances import Instance, instance_names, load_instance
+    from polyarm.environments.replay import ReplayLog, read_log
     from polyarm.errors import ExplorationOver, InvalidInput, PolyarmError
+    from polyarm.experiments.bounds import lower_bounds
     from polyarm.experiments.simulate import Simulation, simulate
     from polyarm.problem import Constraint, Problem
+    from polyarm.problem_file import load_problem
 
 __version__ = "0.1.0"
 
@@ -23,11 +27,17 @@ _HOMES = {
     "PolyarmError": "polyarm.errors",
     "Problem": "polyarm.problem",
     "Recommendation": "polyarm.engine.session",
+    "ReplayLog": "polyarm.environments.replay",
+    "ReplayResult": "polyarm.engine.replay",
     "Session": "polyarm.engine.session",
     "Simulation": "polyarm.experiments.simulate",
     "instance_names": "polyarm.environments.instances",
     "load_instance": "polyarm.environments.instances",
+    "lower_bounds": "polyarm.experiments.bounds",
+    "load_problem": "polyarm.problem_file",
     "make_explorer": "polyarm.engine.session",
+    "read_log": "polyarm.environments.replay",
+    "replay": "polyarm.engine.replay",
     "simulate": "polyarm.experiments.simulate",
 }
 
@@ -39,12 +49,18 @@ __all__ = [
     "PolyarmError",
     "Problem",
     "Recommendation",
+    "ReplayLog",
+    "ReplayResult",
     "Session",
     "Simulation",
     "__version__",
     "instance_names",
     "load_instance",
+    "load_problem",
+    "lower_bounds",
     "make_explorer",
+    "read_log",
+    "replay",
     "simulate",
 ]
 

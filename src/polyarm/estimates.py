@@ -72,9 +72,7 @@ def paper_radius(estimates: Estimates, model: Model) -> float:
 
 
 @kernel
-def write_widths(
-    kind: int, estimates: Estimates, model: Model, reference: FloatArray, widths_out: FloatArray
-) -> None:
+def write_widths(kind: int, estimates: Estimates, model: Model, reference: FloatArray, widths_out: FloatArray) -> None:
     r"""Write how far each entry of the estimated matrix may be off, shape (d, K); zero for known rows.
 
     `SCALAR` (paper): one number per row, :math:`s_i f(t, \delta) \|w\|_{\Sigma^{-1}}` with

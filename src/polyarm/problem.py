@@ -3,11 +3,11 @@
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from polyarm._types import BoolArray, FloatArray
 from polyarm.errors import Checked, InvalidInput, unknown_name
-from polyarm.families.family import FAMILY_CODES, Family
+from polyarm.families.family import FAMILY_CODES, Family, make_family
 from polyarm.geometry.lp import EMPTY, make_basis, make_lp_work, solve_lp
 
 Positive = Annotated[float, Field(gt=0)]
@@ -54,16 +54,18 @@ class Constraint(Checked):
 class Problem(Checked):
     """A mix of arms to choose, constraints to respect, and how sure the answer must be.
 
-    `noise` says whether the reward and costs of one pull may be correlated (the safe default) or are
-    independent; proved thresholds depend on it.
+    `family` names the distribution of rewards: `gaussian` needs `reward_std` (one number, or one per arm), `bounded`
+    needs `reward_range` (the least and the largest reward), the others nothing. `noise` says whether the reward and
+    costs of one pull may be correlated (the safe default) or are independent; proved thresholds depend on it.
     """
 
     arms: tuple[str, ...]
     constraints: tuple[Constraint, ...] = ()
-    reward_std: PerArm
+    family: str = "gaussian"
+    reward_std: PerArm | None = Field(default=None, validate_default=True)
+    reward_range: tuple[float, float] | None = Field(default=None, validate_default=True)
     delta: Probability
     r: NonNegative
-    family: str = "gaussian"
     noise: Literal["correlated", "independent"] = "correlated"
 
     @field_validator("arms", mode="before")
@@ -79,6 +81,20 @@ class Problem(Checked):
         if family not in FAMILY_CODES:
             raise unknown_name("family", family, FAMILY_CODES)
         return family
+
+    @field_validator("reward_std")
+    @classmethod
+    def _belongs_to_gaussian(cls, reward_std: Any, info: ValidationInfo) -> Any:
+        _require_parameter(info, "gaussian", reward_std)
+        return reward_std
+
+    @field_validator("reward_range")
+    @classmethod
+    def _belongs_to_bounded(cls, reward_range: Any, info: ValidationInfo) -> Any:
+        _require_parameter(info, "bounded", reward_range)
+        if reward_range is not None and not reward_range[0] < reward_range[1]:
+            raise ValueError(f"expected the least reward, then a larger one, got {list(reward_range)!r}")
+        return reward_range
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
@@ -153,6 +169,15 @@ class Problem(Checked):
         return Problem(**{**self.model_dump(), **changes})
 
 
+def _require_parameter(info: ValidationInfo, owner: str, value: Any) -> None:
+    """Raise when a family lacks the parameter that belongs to it, or another family has it."""
+    family = info.data.get("family")  # None: refused already
+    if family == owner and value is None:
+        raise ValueError("required, but not given")
+    if family not in (owner, None) and value is not None:
+        raise ValueError(f"belongs to family {owner!r}; leave it out for family {family!r}, got {value!r}")
+
+
 def _require_unique(field: str, names: tuple[str, ...]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -204,7 +229,10 @@ class Model(NamedTuple):
 
 
 def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Model:
-    """Compile a problem into arrays; `assumed_reward_std` replaces the declared reward noise."""
+    """Compile a problem into arrays; `assumed_reward_std` replaces the declared noise of Gaussian rewards.
+
+    Other families have no such parameter and ignore it: a preset may set it for any problem.
+    """
     K, d = problem.n_arms, problem.n_constraints
     known_rows, cost_std = np.zeros((d, K)), np.zeros((d, K))
     bounds, factors = np.zeros(d), np.zeros(d)
@@ -221,7 +249,7 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
             cost_std[i] = np.asarray(constraint.std) / scale
     reward_std = problem.reward_std if assumed_reward_std is None else assumed_reward_std
     return Model(
-        family=Family(FAMILY_CODES[problem.family], np.full(K, reward_std, dtype=np.float64)),
+        family=make_family(problem.family, K, reward_std, problem.reward_range),
         known=np.array([c.known for c in problem.constraints], dtype=np.bool_),
         known_rows=known_rows,
         bounds=bounds,

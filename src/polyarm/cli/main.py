@@ -128,6 +128,23 @@ def simulate(
         report.note(f"one row per seed: {out}", as_json)
 
 
+from polyarm.cli import replay_command  # noqa: E402, F401  (adds its command to the app, with the options above)
+
+
+@app.command()
+def bound(
+    instance: Annotated[str, typer.Argument(help="Name of an instance, or a TOML file (FILE.toml[:TABLE]).")],
+    delta: Annotated[float | None, typer.Option(help="Probability of error; default: the instance's.")] = None,
+    r: Annotated[float | None, typer.Option(help="Reward tolerance; default: the instance's.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print how many samples any explorer needs, and what each constraint costs."""
+    from polyarm.cli.bound_report import show_bounds
+    from polyarm.experiments.bounds import lower_bounds
+
+    show_bounds(lower_bounds(instance, delta, r), as_json)
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; a user's mistake is one message and exit code 2, never a traceback."""
     try:

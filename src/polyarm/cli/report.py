@@ -1,7 +1,7 @@
 """What the commands print: tables for people on standard output, or JSON for programs."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from polyarm.engine.run import STOPPED, Exploration
+from polyarm.engine.replay import EXHAUSTED, ReplayResult
+from polyarm.engine.run import HORIZON, STOPPED, Exploration
+from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.instances import Instance
 from polyarm.experiments.simulate import Simulation
 
@@ -115,16 +117,31 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    _show_answer(session, answer)
+    console.print(
+        f"in truth (this is a simulation): {_truth(record.feasible, record.correct)}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _show_answer(session: Session, answer: Recommendation, rows_left: Mapping[str, int] | None = None) -> None:
+    """Print a mix, its estimates, and what was and was not proved."""
     mix = Table(title="recommended mix")
     mix.add_column("arm")
     mix.add_column("share", justify="right")
     mix.add_column("pulls", justify="right")
     mix.add_column("estimated reward", justify="right")
+    if rows_left is not None:
+        mix.add_column("rows left", justify="right")
+    estimates = session.round.estimates
     for arm, share, pulls, mean in zip(
-        session.problem.arms, answer.policy, record.pulls, session.round.estimates.mu_hat, strict=True
+        session.problem.arms, answer.policy, estimates.pulls, estimates.mu_hat, strict=True
     ):
-        style = "bold" if share > 0 else "dim"
-        mix.add_row(arm, f"{share:.1%}", f"{pulls:,.0f}", f"{mean:.3f}", style=style)
+        cells = [arm, f"{share:.1%}", f"{pulls:,.0f}", f"{mean:.3f}"]
+        if rows_left is not None:
+            cells.append(f"{rows_left[arm]:,}")
+        mix.add_row(*cells, style="bold" if share > 0 else "dim")
     console.print(mix)
     budget = Table(title=f"estimated value {answer.value:.4f}")
     budget.add_column("constraint")
@@ -137,11 +154,48 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         console.print(f"[green]proved:[/green] {sentence}", highlight=False, soft_wrap=True)
     for sentence in answer.claims.not_proved:
         console.print(f"[yellow]not proved:[/yellow] {sentence}", highlight=False, soft_wrap=True)
-    console.print(
-        f"in truth (this is a simulation): {_truth(record.feasible, record.correct)}",
-        highlight=False,
-        soft_wrap=True,
-    )
+
+
+def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> None:
+    """Report a replay: how it ended, the mix, and the rows used and left."""
+    session, answer = result.session, result.recommendation
+    name = session.plan.explorer.name
+    if as_json:
+        print_json(
+            {
+                "problem": problem,
+                "log": log,
+                "explorer": name,
+                "seed": session.seed,
+                "status": result.status,
+                "exhausted_arm": result.exhausted_arm,
+                "steps": result.steps,
+                "statistic": _finite(session.statistic),
+                "threshold": _finite(session.threshold),
+                "policy": None if answer is None else answer.shares(session.problem),
+                "value": None if answer is None else answer.value,
+                "slack": None if answer is None else answer.slack,
+                "rows_used": result.rows_used,
+                "rows_left": result.rows_left,
+                "proved": [] if answer is None else list(answer.claims.proved),
+                "not_proved": [] if answer is None else list(answer.claims.not_proved),
+                "settings": result.settings,
+            }
+        )
+        return
+    how = {
+        STOPPED: "stopped",
+        HORIZON: "reached the horizon",
+        EXHAUSTED: f"asked for {result.exhausted_arm!r}, which has no rows left,",
+    }[result.status]
+    if answer is None:
+        found = "no mix, as some arm has no outcome yet or no mix satisfies the constraints as estimated so far"
+    else:
+        found = f"statistic {session.statistic:.2f}, threshold {session.threshold:.2f}"
+    text = f"{name} on {log} (seed {session.seed}) {how} after {result.steps:,} rows: {found}"
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if answer is not None:
+        _show_answer(session, answer, result.rows_left)
 
 
 def _truth(feasible: bool, correct: bool) -> str:

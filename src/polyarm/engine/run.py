@@ -12,6 +12,7 @@ from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import Plan, Session, make_plan
 from polyarm.environments.instances import Instance, is_correct, is_feasible
 from polyarm.errors import InvalidInput
+from polyarm.explorers.registry import get_explorer
 
 #: The paper's cap on the number of pulls.
 DEFAULT_HORIZON = 100_000
@@ -96,7 +97,10 @@ def plan_run(
             f"instance {instance.name!r}: no mix satisfies its true constraints; correct A or b, or allow it "
             "explicitly (--allow-infeasible, allow_infeasible=True)"
         )
-    return instance, make_plan(explorer, instance.problem, own)
+    problem = instance.problem
+    if get_explorer(explorer).needs_known_rows:
+        problem = problem.with_known_rows(instance.A)  # in simulation the truth is at hand
+    return instance, make_plan(explorer, problem, own)
 
 
 def check_horizon(horizon: int) -> int:

@@ -13,7 +13,7 @@ from polyarm.engine.drive import ask, tell
 from polyarm.engine.randomness import EXPLORER, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput
-from polyarm.explorers.registry import Explorer, get_explorer, make_settings
+from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
 from polyarm.explorers.round import (
     NO_ARM,
     PENDING,
@@ -44,6 +44,7 @@ class Plan:
 def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> Plan:
     """Validate an explorer's name and settings and compile the problem for it."""
     chosen = get_explorer(explorer)
+    check_fits(chosen, problem)
     resolved = make_settings(chosen, dict(settings))
     return Plan(problem, chosen, resolved, build_model(problem, resolved.assumed_reward_std))
 
@@ -128,7 +129,10 @@ class Session:
         return self.round.policy.copy()
 
     def _decide(self) -> int:
-        """Take the next decision unless it is already pending; never changes a decision."""
+        """Take the next decision unless it is already taken; never changes a decision."""
+        pending = int(self.round.counters[PENDING])
+        if pending != NO_ARM or self.round.counters[STATUS] == STOPPED:
+            return pending  # what the kernel would answer, without the cost of calling it
         return int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
 
     def ask(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from polyarm._types import FloatArray
 from polyarm.environments.synthetic import SyntheticWorld, build_world
 from polyarm.errors import InvalidInput, unknown_name
+from polyarm.families.family import make_family
 from polyarm.problem import Constraint, Optimum, Problem, find_optimum
 from polyarm.tolerances import TRUTH
 
@@ -27,6 +28,7 @@ _KEYS = {
     "known",
     "family",
     "reward_std",
+    "reward_range",
     "cost_std",
     "assumed_reward_std",
     "delta",
@@ -46,6 +48,9 @@ class Instance:
     problem: Problem
     mu: FloatArray
     A: FloatArray
+
+    def __post_init__(self) -> None:
+        _require_means_in_domain(self.problem, self.mu)
 
     @property
     def true_rows(self) -> FloatArray:
@@ -67,6 +72,17 @@ class Instance:
     def with_problem(self, **changes: Any) -> "Instance":
         """Return the same truth under a changed problem (another delta or r, say)."""
         return Instance(self.name, self.source, self.problem.replace(**changes), self.mu, self.A)
+
+
+def _require_means_in_domain(problem: Problem, mu: FloatArray) -> None:
+    family = make_family(problem.family, problem.n_arms, problem.reward_std, problem.reward_range)
+    outside = (mu < family.low) | (mu > family.high)
+    wanted = f"from {family.low:g} to {family.high:g}"
+    if family.low > -np.inf and family.high == np.inf:
+        outside |= mu == family.low  # the only member with that mean is no distribution of this kind
+        wanted = f"above {family.low:g}"
+    if outside.any():
+        raise InvalidInput(f"mu: expected means {wanted} for family {problem.family!r}, got {mu[outside].tolist()}")
 
 
 def instance_names() -> list[str]:
@@ -145,10 +161,16 @@ def _build_instance(name: str, table: dict[str, Any]) -> Instance:
     problem = Problem(
         arms=table.get("arms", K),
         constraints=tuple(
-            Constraint(name=names[i], sense=senses[i], bound=bounds[i], row=tuple(A[i].tolist()) if known[i] else None, std=stds[i])
+            Constraint(
+                name=names[i],
+                sense=senses[i],
+                bound=bounds[i],
+                row=tuple(A[i].tolist()) if known[i] else None,
+                std=stds[i],
+            )
             for i in range(d)
         ),
-        **{key: table[key] for key in ("reward_std", "delta", "r", "noise", "family") if key in table},
+        **{key: table[key] for key in ("reward_std", "reward_range", "delta", "r", "noise", "family") if key in table},
     )
     if problem.n_arms != K:
         raise InvalidInput(f"arms: expected one name per entry of mu ({K}), got {problem.n_arms}")

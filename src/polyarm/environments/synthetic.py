@@ -6,7 +6,7 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._types import BoolArray, FloatArray
-from polyarm.families.family import FAMILY_CODES, Family, sample_reward
+from polyarm.families.family import Family, make_family, sample_reward
 from polyarm.problem import Problem
 
 
@@ -29,7 +29,7 @@ def build_world(problem: Problem, reward_means: FloatArray, cost_means: FloatArr
     bounds = np.array([c.bound for c in constraints])
     stds = [np.broadcast_to(0.0 if c.std is None else np.asarray(c.std), (K,)) for c in constraints]
     return SyntheticWorld(
-        family=Family(FAMILY_CODES[problem.family], np.full(K, problem.reward_std, dtype=np.float64)),
+        family=make_family(problem.family, K, problem.reward_std, problem.reward_range),
         reward_means=reward_means,
         cost_means=cost_means,
         cost_std=np.array(stds, dtype=np.float64).reshape(len(constraints), K),

@@ -51,6 +51,8 @@ class Cell:
             "feasible_rate": float(np.mean([run.feasible for run in self.runs])),
             "correct_rate": float(np.mean([run.correct for run in self.runs])),
             "median_violations": float(np.median([run.policy_violations for run in self.runs])),
+            "median_allocation_violations": float(np.median([run.allocation_violations for run in self.runs])),
+            "median_excess": float(np.median([run.excess for run in self.runs])),
             "us_per_step": self.us_per_step,
         }
 

@@ -4,16 +4,15 @@ A two-player game: AdaGrad plays the allocation, the other player answers with t
 neighbour of the policy is best, and a Lagrange multiplier prices allocations outside the estimated set.
 """
 
-import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray, IntArray
 from polyarm.estimates import write_shifted
-from polyarm.explorers.adagrad import ascend
+from polyarm.explorers.adagrad import climb
+from polyarm.explorers.game import GameWork, make_game_work, play_instance
 from polyarm.explorers.multiplier import (
     GAMMA_CODES,
     MultiplierWork,
@@ -23,33 +22,26 @@ from polyarm.explorers.multiplier import (
 )
 from polyarm.explorers.round import (
     N_MOVES,
-    SET_IS_EMPTY,
-    STEPS,
     STOP,
     RoundRule,
     RoundState,
     RoundWork,
+    confine,
     examine,
+    has_alternatives,
     make_round_state,
     make_round_work,
     sample_blindly,
 )
-from polyarm.explorers.settings import RoundSettings, build_round_rule
+from polyarm.explorers.settings import GameSettings, MultiplierSettings, build_round_rule
 from polyarm.explorers.tracking import TRACKING_CODES, track
-from polyarm.families.family import Family, confidence_ends, divergence, write_nearest_alternative
 from polyarm.geometry.lp import make_basis
+from polyarm.geometry.projection import project_simplex
 from polyarm.problem import Model
-from polyarm.statistics.glr import least_statistic
-from polyarm.tolerances import ALLOCATION_FLOOR
 
 
-class LagexSettings(RoundSettings):
-    """Settings of `lagex`: those of the shared stop test, and of its game."""
-
-    tracking: Literal["c", "d"] = "c"
-    gamma: Literal["slack", "slater", "centroid"] = "centroid"
-    step_size: float = Field(default=1.0 / math.sqrt(2.0), gt=0)
-    epsilon: float = Field(default=0.01, gt=0)
+class LagexSettings(GameSettings, MultiplierSettings):
+    """Settings of `lagex`: those of the shared stop test, of its game and of its multiplier."""
 
 
 class LagexRule(NamedTuple):
@@ -75,10 +67,7 @@ class LagexWork(NamedTuple):
     """Scratch of one step."""
 
     round: RoundWork
-    floored: FloatArray
-    alternative: FloatArray
-    gains: FloatArray
-    weights: FloatArray
+    game: GameWork
     multiplier: MultiplierWork
 
 
@@ -98,35 +87,7 @@ def build_lagex(settings: LagexSettings, model: Model) -> tuple[LagexRule, Lagex
         squares=np.zeros(n_arms),
         slater_basis=make_basis(d),
     )
-    work = LagexWork(
-        round=make_round_work(model),
-        floored=np.zeros(n_arms),
-        alternative=np.zeros(n_arms),
-        gains=np.zeros(n_arms),
-        weights=np.zeros(n_arms),
-        multiplier=make_multiplier_work(n_arms, d),
-    )
-    return rule, state, work
-
-
-@kernel
-def _write_gains(
-    family: Family,
-    means: FloatArray,
-    pulls: FloatArray,
-    level: float,
-    alternative: FloatArray,
-    gains_out: FloatArray,
-) -> None:
-    r"""Write the optimistic gain of each arm against the other player's instance.
-
-    .. math:: U_a = \max\{g/N_a,\ d(\text{ends of } \{\zeta : N_a d(\hat\mu_a, \zeta) \le g\}, \lambda_a)\}
-    """
-    for a in range(gains_out.size):
-        share = level / pulls[a]
-        low, high = confidence_ends(family, a, means[a], share)
-        gain = max(divergence(family, a, low, alternative[a]), divergence(family, a, high, alternative[a]))
-        gains_out[a] = max(gain, share)
+    return rule, state, LagexWork(make_round_work(model), make_game_work(n_arms), make_multiplier_work(n_arms, d))
 
 
 @kernel
@@ -137,20 +98,24 @@ def step_lagex(rule: LagexRule, state: LagexState, model: Model, rng: np.random.
     """
     if examine(rule.round, state.round, model, work.round):
         return STOP
-    count = state.round.counters[N_MOVES]
-    if state.round.counters[SET_IS_EMPTY] == 1 or count == 0:
+    if not has_alternatives(state.round):
         return sample_blindly(state.round)
     allocation, columns, moves = state.round.allocation, work.round.set_columns, work.round.moves
-    means, pulls = state.round.estimates.mu_hat, state.round.estimates.pulls
+    count = state.round.counters[N_MOVES]
     write_shifted(state.round.estimates.columns, work.round.widths, -1.0, columns)
     for a in range(allocation.size):
         allocation[a] = state.iterate[a]
-        work.floored[a] = state.iterate[a] + ALLOCATION_FLOOR
-    target = rule.round.target
-    value, worst = least_statistic(model.family, means, work.floored, moves, count, target, rule.round.one_sided)
-    write_nearest_alternative(model.family, means, work.floored, moves, max(worst, 0), target, work.alternative)
-    level = math.log(float(state.round.counters[STEPS]))
-    _write_gains(model.family, means, pulls, level, work.alternative, work.gains)
+    value = play_instance(
+        model.family,
+        state.round.estimates.mu_hat,
+        state.round.estimates.pulls,
+        allocation,
+        moves,
+        count,
+        rule.round.target,
+        rule.round.one_sided,
+        work.game,
+    )
     row = find_violated_row(columns, allocation)
     if row >= 0:
         gamma = compute_gamma(
@@ -164,6 +129,8 @@ def step_lagex(rule: LagexRule, state: LagexState, model: Model, rng: np.random.
             work.multiplier,
         )
         for a in range(allocation.size):
-            work.gains[a] -= value / gamma * columns[row + 1, a]
-    ascend(work.gains, rule.step_size, rule.epsilon, state.iterate, state.squares, work.weights)
+            work.game.gains[a] -= value / gamma * columns[row + 1, a]
+    climb(work.game.gains, rule.step_size, rule.epsilon, state.iterate, state.squares, work.game.norm)
+    project_simplex(state.iterate, work.game.norm, state.iterate)
+    confine(rule.round, state.round, work.round)
     return track(rule.tracking, state.round)

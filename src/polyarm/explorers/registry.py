@@ -7,14 +7,18 @@ import numpy as np
 from numba.extending import overload
 
 from polyarm.errors import InvalidInput, unknown_name
+from polyarm.explorers.cge import CgeRule, CgeSettings, build_cge, step_cge
+from polyarm.explorers.ctns import CtnsRule, CtnsSettings, build_ctns, step_ctns
 from polyarm.explorers.lagex import LagexRule, LagexSettings, build_lagex, step_lagex
+from polyarm.explorers.lats import LatsRule, LatsSettings, build_lats, step_lats
+from polyarm.explorers.ptns import PtnsRule, PtnsSettings, build_ptns, step_ptns
 from polyarm.explorers.settings import RoundSettings
 from polyarm.explorers.uniform import UniformRule, UniformSettings, build_uniform, step_uniform
-from polyarm.problem import Model
+from polyarm.problem import Model, Problem
 
 
 class Explorer(NamedTuple):
-    """What the registry knows of an explorer."""
+    """What the registry knows of an explorer; `needs_known_rows`: it must be told the whole constraint matrix."""
 
     name: str
     summary: str
@@ -22,25 +26,20 @@ class Explorer(NamedTuple):
     rule: type
     build: Callable[[Any, Model], tuple[Any, Any, Any]]
     step: Callable[..., int]
+    needs_known_rows: bool = False
 
 
+_CTNS = (CtnsSettings, CtnsRule, build_ctns, step_ctns)
+_CGE = (CgeSettings, CgeRule, build_cge, step_cge)
 _ALL = (
-    Explorer(
-        "lagex",
-        "Lagrangian gamified explorer (Das & Basu 2026)",
-        LagexSettings,
-        LagexRule,
-        build_lagex,
-        step_lagex,
-    ),
-    Explorer(
-        "uniform",
-        "independent uniform arms, the baseline",
-        UniformSettings,
-        UniformRule,
-        build_uniform,
-        step_uniform,
-    ),
+    Explorer("lagex", "game with a Lagrange multiplier", LagexSettings, LagexRule, build_lagex, step_lagex),
+    Explorer("lats", "track-and-stop with a Lagrange multiplier", LatsSettings, LatsRule, build_lats, step_lats),
+    Explorer("ctns", "track-and-stop, constraints known", *_CTNS, needs_known_rows=True),
+    Explorer("ctns-wlag", "track-and-stop on the estimated set", *_CTNS),
+    Explorer("cge", "game, constraints known", *_CGE, needs_known_rows=True),
+    Explorer("cge-wlag", "game on the estimated set", *_CGE),
+    Explorer("ptns", "best-arm track-and-stop, projected", PtnsSettings, PtnsRule, build_ptns, step_ptns),
+    Explorer("uniform", "every arm equally often", UniformSettings, UniformRule, build_uniform, step_uniform),
 )
 
 EXPLORERS = {explorer.name: explorer for explorer in _ALL}
@@ -54,14 +53,22 @@ def get_explorer(name: str) -> Explorer:
     return EXPLORERS[name]
 
 
+def check_fits(explorer: Explorer, problem: Problem) -> None:
+    """Raise when an explorer cannot work on a problem."""
+    if explorer.needs_known_rows and problem.unknown:
+        names = ", ".join(problem.constraints[i].name for i in problem.unknown)
+        raise InvalidInput(
+            f"explorer {explorer.name!r} needs every constraint row, but these are unknown: {names}; give their `row`, "
+            f"or use {explorer.name}-wlag, which estimates them"
+        )
+
+
 def make_settings(explorer: Explorer, given: dict[str, Any]) -> RoundSettings:
     """Resolve an explorer's settings from what the user gave and the preset."""
     known = explorer.settings.model_fields
     for name in given:
         if name not in known:
-            raise InvalidInput(
-                f"explorer {explorer.name!r} has no setting {name!r}; known: {', '.join(sorted(known))}"
-            )
+            raise InvalidInput(f"explorer {explorer.name!r} has no setting {name!r}; known: {', '.join(sorted(known))}")
     return explorer.settings(**given)
 
 

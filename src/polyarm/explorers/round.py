@@ -19,6 +19,7 @@ from polyarm.geometry.neighbours import (
     make_neighbour_work,
     neighbour_capacity,
 )
+from polyarm.geometry.projection import PROJECTED, ProjectionWork, make_projection_work, project_polytope
 from polyarm.geometry.vertices import (
     SUPPORT,
     VertexWork,
@@ -53,12 +54,12 @@ STATISTIC = 0
 THRESHOLD = 1
 N_READINGS = 2
 
-# Which polytope the policy is optimal on.
+# The polytopes, as signs of the widths added to the estimated matrix.
 OPTIMISTIC = -1
 EMPIRICAL = 0
 PESSIMISTIC = 1
 
-POLICY_CODES = {"optimistic": OPTIMISTIC, "empirical": EMPIRICAL, "pessimistic": PESSIMISTIC}
+SET_CODES = {"optimistic": OPTIMISTIC, "empirical": EMPIRICAL, "pessimistic": PESSIMISTIC}
 
 
 class RoundRule(NamedTuple):
@@ -66,11 +67,14 @@ class RoundRule(NamedTuple):
 
     `target` is the value that an alternative must give a vertex over the policy: r, 0, or -r as printed in
     the paper (then `one_sided` is off). `needs_widths`: some set is wider or narrower than the estimate.
+    `confined`: allocations are kept inside `exploration_set`.
     """
 
     policy_set: int
     radius: int
     needs_widths: bool
+    confined: bool
+    exploration_set: int
     confirm_on_vertices: bool
     target: float
     one_sided: bool
@@ -86,11 +90,14 @@ class RoundWork(NamedTuple):
     set_columns: FloatArray
     candidate: IntArray
     costs: FloatArray
+    ones: FloatArray
+    confined: FloatArray
     lp: LpWork
     neighbours: NeighbourWork
     moves: Moves
     vertex: VertexWork
     vertex_move: Moves
+    projection: ProjectionWork
 
 
 class RoundState(NamedTuple):
@@ -104,6 +111,8 @@ class RoundState(NamedTuple):
     tracked: FloatArray
     basis: IntArray
     blocker: IntArray
+    confine_basis: IntArray
+    confine_nu: FloatArray
 
 
 def make_round_state(model: Model) -> RoundState:
@@ -120,6 +129,8 @@ def make_round_state(model: Model) -> RoundState:
         tracked=np.zeros(n_arms),
         basis=make_basis(d),
         blocker=make_candidate(d),
+        confine_basis=make_basis(d),
+        confine_nu=np.zeros(d),
     )
 
 
@@ -132,64 +143,74 @@ def make_round_work(model: Model) -> RoundWork:
         set_columns=np.zeros((d + 1, n_arms)),
         candidate=make_candidate(d),
         costs=np.zeros(d),
+        ones=np.ones(n_arms),
+        confined=np.zeros(n_arms),
         lp=make_lp_work(n_arms + 1, d),  # one more column: the Slater slack of the multiplier
         neighbours=make_neighbour_work(n_arms, d),
         moves=make_moves(neighbour_capacity(n_arms, d), d),
         vertex=make_vertex_work(d),
         vertex_move=make_moves(1, d),
+        projection=make_projection_work(n_arms, d),
     )
 
 
 @inlined_kernel
 def _vertex_statistic(
     rule: RoundRule,
-    state: RoundState,
+    estimates: Estimates,
+    policy: FloatArray,
+    basis: IntArray,
     family: Family,
     columns: FloatArray,
     candidate: IntArray,
-    work: RoundWork,
+    vertex: VertexWork,
+    move: Moves,
 ) -> float:
     """Statistic of a candidate; infinity when it is no vertex (any more), or the policy itself."""
-    if not solve_candidate(columns, candidate, work.vertex):
+    if not solve_candidate(columns, candidate, vertex):
         return np.inf
-    move = work.vertex_move
-    write_vertex_move(state.policy, state.basis, candidate, work.vertex.values, move)
+    write_vertex_move(policy, basis, candidate, vertex.values, move)
     length = 0.0
     for k in range(move.sizes[0]):
         length = max(length, abs(move.changes[0, k]))
     if length <= SAME_POLICY:
         return np.inf
-    return move_statistic(family, state.estimates.mu_hat, state.estimates.pulls, move, 0, rule.target, rule.one_sided)
+    return move_statistic(family, estimates.mu_hat, estimates.pulls, move, 0, rule.target, rule.one_sided)
 
 
 @kernel
 def _confirm_on_vertices(
     rule: RoundRule,
-    state: RoundState,
+    estimates: Estimates,
+    policy: FloatArray,
+    basis: IntArray,
+    blocker: IntArray,
     family: Family,
     columns: FloatArray,
     threshold: float,
-    work: RoundWork,
+    candidate: IntArray,
+    vertex: VertexWork,
+    move: Moves,
 ) -> float:
     """Least statistic over all vertices, or of the first vertex found at or below the threshold.
 
     The vertex that blocked last time is tried first: it usually still does, and one linear system is
     cheaper than a walk over all of them.
     """
-    if state.blocker[SUPPORT, 0] > 0:
-        statistic = _vertex_statistic(rule, state, family, columns, state.blocker, work)
+    if blocker[SUPPORT, 0] > 0:
+        statistic = _vertex_statistic(rule, estimates, policy, basis, family, columns, blocker, vertex, move)
         if statistic <= threshold:
             return statistic
     least = np.inf
-    candidate = work.candidate
     candidate[SUPPORT, 0] = 0
     m, n_arms = columns.shape
     while least > threshold and next_candidate(n_arms, m - 1, candidate):
-        least = min(least, _vertex_statistic(rule, state, family, columns, candidate, work))
+        statistic = _vertex_statistic(rule, estimates, policy, basis, family, columns, candidate, vertex, move)
+        least = min(least, statistic)
     if least <= threshold:
         for row in range(candidate.shape[0]):
             for k in range(candidate.shape[1]):
-                state.blocker[row, k] = candidate[row, k]
+                blocker[row, k] = candidate[row, k]
     return least
 
 
@@ -228,7 +249,19 @@ def examine(rule: RoundRule, state: RoundState, model: Model, work: RoundWork) -
             rule.one_sided,
         )
         if statistic > threshold and rule.confirm_on_vertices:
-            confirmed = _confirm_on_vertices(rule, state, model.family, columns, threshold, work)
+            confirmed = _confirm_on_vertices(
+                rule,
+                estimates,
+                state.policy,
+                state.basis,
+                state.blocker,
+                model.family,
+                columns,
+                threshold,
+                work.candidate,
+                work.vertex,
+                work.vertex_move,
+            )
             statistic = min(statistic, confirmed)
     else:
         state.counters[SET_IS_EMPTY] = 1
@@ -236,6 +269,32 @@ def examine(rule: RoundRule, state: RoundState, model: Model, work: RoundWork) -
     state.readings[STATISTIC] = statistic
     state.readings[THRESHOLD] = threshold
     return statistic > threshold
+
+
+@inlined_kernel
+def has_alternatives(state: RoundState) -> bool:
+    """Tell whether the round found a policy and something to compare it with."""
+    return state.counters[SET_IS_EMPTY] == 0 and state.counters[N_MOVES] > 0
+
+
+@inlined_kernel
+def confine(rule: RoundRule, state: RoundState, work: RoundWork) -> None:
+    """Move the allocation to the nearest point of the exploration set, if exploration is anytime.
+
+    While that set is empty under the estimates the allocation stays as it is: nothing inside can be had.
+    """
+    if rule.confined:
+        columns = state.estimates.columns
+        if rule.exploration_set != EMPIRICAL:
+            write_shifted(columns, work.widths, float(rule.exploration_set), work.policy_columns)
+            columns = work.policy_columns
+        feasible = solve_lp(state.estimates.mu_hat, columns, state.confine_basis, work.lp) == OPTIMAL
+        if feasible and (
+            project_polytope(state.allocation, work.ones, columns, state.confine_nu, work.projection, work.confined)
+            == PROJECTED
+        ):
+            for a in range(state.allocation.size):
+                state.allocation[a] = work.confined[a]
 
 
 @inlined_kernel

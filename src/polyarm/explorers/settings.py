@@ -1,12 +1,13 @@
 """Settings that every explorer of the paper shares, and the two presets that fill them in."""
 
+import math
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from polyarm.errors import Checked
 from polyarm.estimates import RADIUS_CODES
-from polyarm.explorers.round import EMPIRICAL, POLICY_CODES, RoundRule
+from polyarm.explorers.round import EMPIRICAL, SET_CODES, RoundRule
 from polyarm.geometry.vertices import MAX_CANDIDATES, count_candidates
 from polyarm.problem import Model
 from polyarm.stopping.thresholds import BETA_CODES, theory_constant
@@ -35,10 +36,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 class RoundSettings(Checked):
-    """How the policy is chosen and when to stop.
+    """How the policy is chosen, when to stop, and what the sampling must respect.
 
     `policy` and the alternatives live on the polytope of that name; `set` is the confidence set behind the
-    optimistic and pessimistic ones; `margin` is the sign of r in the statistic.
+    optimistic and pessimistic ones; `margin` is the sign of r in the statistic. With `exploration` anytime the
+    allocation stays inside `exploration_set` at every step; end-of-time constrains the answer only.
     """
 
     preset: Literal["corrected", "paper"] = "corrected"
@@ -48,6 +50,8 @@ class RoundSettings(Checked):
     margin: Literal["plus", "none", "printed"]
     beta: Literal["paper", "log", "theory"]
     assumed_reward_std: float | None = Field(gt=0)
+    exploration: Literal["end-of-time", "anytime"] = "end-of-time"
+    exploration_set: Literal["optimistic", "empirical", "pessimistic"] = "empirical"
 
     @model_validator(mode="before")
     @classmethod
@@ -55,6 +59,25 @@ class RoundSettings(Checked):
         preset = PRESETS.get(given.get("preset", "corrected"), {})
         own = {name: value for name, value in preset.items() if name in cls.model_fields}
         return {**own, **given}
+
+
+class TrackingSettings(RoundSettings):
+    """Settings of explorers that track an allocation."""
+
+    tracking: Literal["c", "d"] = "c"
+
+
+class GameSettings(TrackingSettings):
+    """Settings of explorers whose allocation is played by AdaGrad."""
+
+    step_size: float = Field(default=1.0 / math.sqrt(2.0), gt=0)
+    epsilon: float = Field(default=0.01, gt=0)
+
+
+class MultiplierSettings(RoundSettings):
+    """Settings of explorers that price violations: the slack that bounds the multiplier."""
+
+    gamma: Literal["slack", "slater", "centroid"]
 
 
 def build_round_rule(settings: RoundSettings, model: Model) -> RoundRule:
@@ -65,10 +88,14 @@ def build_round_rule(settings: RoundSettings, model: Model) -> RoundRule:
     if confirm and count_candidates(n_arms, d) > MAX_CANDIDATES:
         # Too many vertices to walk. Neighbours suffice for the statistic without r, which is never larger.
         target, confirm = 0.0, False
+    anytime = settings.exploration == "anytime"
+    policy_set, exploration_set = SET_CODES[settings.policy], SET_CODES[settings.exploration_set]
     return RoundRule(
-        policy_set=POLICY_CODES[settings.policy],
+        policy_set=policy_set,
         radius=RADIUS_CODES[settings.set],
-        needs_widths=POLICY_CODES[settings.policy] != EMPIRICAL,
+        needs_widths=policy_set != EMPIRICAL or (anytime and exploration_set != EMPIRICAL),
+        confined=anytime,
+        exploration_set=exploration_set,
         confirm_on_vertices=confirm,
         target=target,
         one_sided=settings.margin != "printed",

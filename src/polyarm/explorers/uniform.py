@@ -1,4 +1,7 @@
-"""`uniform`: every arm equally likely at every step. The baseline that no sampling rule should lose to."""
+"""`uniform`: every arm equally likely at every step. The baseline that no sampling rule should lose to.
+
+With anytime exploration it draws from the point of the exploration set that is nearest to uniform.
+"""
 
 from typing import NamedTuple
 
@@ -10,6 +13,7 @@ from polyarm.explorers.round import (
     RoundRule,
     RoundState,
     RoundWork,
+    confine,
     examine,
     make_round_state,
     make_round_work,
@@ -56,4 +60,13 @@ def step_uniform(
     """Draw the next arm independently of everything, or return STOP."""
     if examine(rule.round, state.round, model, work.round):
         return STOP
-    return int(rng.integers(0, state.round.policy.size))
+    allocation = state.round.allocation
+    for a in range(allocation.size):
+        allocation[a] = 1.0 / allocation.size
+    confine(rule.round, state.round, work.round)
+    mark = rng.random()
+    for a in range(allocation.size):
+        mark -= allocation[a]
+        if mark < 0.0:
+            return a
+    return allocation.size - 1  # round-off: the shares add up to a hair less than the draw

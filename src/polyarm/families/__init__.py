@@ -1,7 +1,8 @@
 """Reward families: what the library must know about a reward's distribution.
 
-A family supplies six kernels, all taking a `Family` record first: `divergence`, `confidence_ends`,
-`alternative_cost`, `write_nearest_alternative`, `sample_reward` and, through `Family.scale`, its noise scale
-per arm. `families.family` picks the right one by the record's `kind`; a new family is one new module and
-one line in each of its branches.
+`families.family` holds the `Family` record and six kernels that take it first: `divergence`, `confidence_ends`,
+`alternative_cost`, `write_nearest_alternative`, `linearise_move` and `sample_reward`. They pick the right code by the
+record's `kind`; `Family.scale` is the sub-Gaussian scale per arm. Bounded rewards use the Gaussian kernels;
+families whose variance depends on the mean share `families.curved`. A new one of those is one module with its
+divergence, its confidence ends and its shift, and one line in each branch.
 """

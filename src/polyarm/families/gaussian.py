@@ -8,6 +8,8 @@ from polyarm._compile import inlined_kernel
 from polyarm._types import FloatArray
 from polyarm.geometry.neighbours import Moves
 
+GAUSSIAN = 0
+
 
 @inlined_kernel
 def gaussian_divergence(scale: float, x: float, y: float) -> float:
@@ -76,3 +78,19 @@ def gaussian_write_nearest(
             shift = gap / spread * variance * moves.changes[row, k] / weights[arm]
             limit = 10.0 * scale[arm]
             alternative_out[arm] = means[arm] + min(max(shift, -limit), limit)
+
+
+@inlined_kernel
+def gaussian_linearise(
+    scale: FloatArray, means: FloatArray, moves: Moves, row: int, target: float, spread_out: FloatArray
+) -> float:
+    """Write sigma^2 change^2 and return gap^2 / 2; infinity for a move of no length."""
+    gap = target
+    total = 0.0
+    for k in range(moves.sizes[row]):
+        arm = moves.arms[row, k]
+        change = scale[arm] * moves.changes[row, k]
+        gap -= means[arm] * moves.changes[row, k]
+        spread_out[row, k] = change * change
+        total += change * change
+    return 0.5 * gap * gap if total > 0.0 else np.inf

@@ -242,15 +242,15 @@ def _improve(objective: FloatArray, columns: FloatArray, basis: IntArray, work: 
 
 
 @kernel
-def _set_cold_basis(objective: FloatArray, n_columns: int, basis: IntArray) -> None:
-    """Start from the best single arm and all slacks: never singular."""
-    best = 0
-    for j in range(n_columns):
-        if objective[j] > objective[best]:
+def _set_cold_basis(objective: FloatArray, columns: FloatArray, basis: IntArray) -> None:
+    """Start from the best column of the equality row and all slacks: never singular."""
+    best = -1
+    for j in range(columns.shape[1]):
+        if columns[0, j] != 0.0 and (best < 0 or objective[j] > objective[best]):
             best = j
     basis[0] = best
     for i in range(1, basis.size):
-        basis[i] = n_columns + i - 1
+        basis[i] = columns.shape[1] + i - 1
 
 
 @kernel
@@ -264,9 +264,9 @@ def solve_lp(objective: FloatArray, columns: FloatArray, basis: IntArray, work: 
     the inverse of the final basis, freshly computed, so that it depends on the basis and not on the path.
     Degenerate programs: Bland's rule after a number of greedy pivots.
     """
-    m, n = columns.shape
+    m = columns.shape[0]
     if basis[0] < 0 or not invert_basis(columns, basis, work):
-        _set_cold_basis(objective, n, basis)
+        _set_cold_basis(objective, columns, basis)
         invert_basis(columns, basis, work)
     lowest = 0.0
     for i in range(m):

@@ -51,11 +51,11 @@ def neighbour_capacity(n_arms: int, n_constraints: int) -> int:
     return 4 * (n_arms + n_constraints) + 32
 
 
-def make_neighbour_work(n_arms: int, n_constraints: int) -> NeighbourWork:
-    """Allocate the scratch for polytopes of one shape."""
+def make_neighbour_work(n_arms: int, n_constraints: int, capacity: int = 0) -> NeighbourWork:
+    """Allocate the scratch for polytopes of one shape and up to `capacity` neighbours."""
     m = n_constraints + 1
     # New rays are written behind the old ones before those are dropped: twice the room.
-    rays = 2 * neighbour_capacity(n_arms, n_constraints)
+    rays = 2 * (capacity or neighbour_capacity(n_arms, n_constraints))
     return NeighbourWork(
         tableau=np.zeros((m, n_arms + n_constraints)),
         zero_rows=np.zeros(m, dtype=np.int64),

@@ -6,6 +6,7 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray
+from polyarm.geometry.linear import solve_definite
 from polyarm.tolerances import PROJECTION, SINGULAR
 
 PROJECTED = 0
@@ -58,7 +59,8 @@ def project_simplex(point: FloatArray, weights: FloatArray, projection_out: Floa
                 total += point[a]
                 curvature += 1.0 / weights[a]
                 active += 1
-        if active == support or active == 0:
+        # The support only shrinks; that it does not, or grows by round-off at huge entries, means it is final.
+        if active >= support or active == 0:
             break
         support = active
         tau = total / curvature
@@ -132,18 +134,7 @@ def _newton_direction(
             system[i, i] = 1.0
         else:
             system[i, i] += ridge
-    # Symmetric positive definite: elimination without pivoting is stable.
-    for c in range(d):
-        for i in range(c + 1, d):
-            factor = system[i, c] / system[c, c]
-            if factor != 0.0:
-                for k in range(c, d + 1):
-                    system[i, k] -= factor * system[c, k]
-    for c in range(d - 1, -1, -1):
-        total = system[c, d]
-        for k in range(c + 1, d):
-            total -= system[c, k] * direction[k]
-        direction[c] = total / system[c, c]
+    solve_definite(system, direction)
 
 
 @kernel
@@ -178,7 +169,8 @@ def project_polytope(
               = \max_{\nu \ge 0} \min_{x \in \Delta} \tfrac12 \sum_a h_a (x_a - y_a)^2 + \nu^\top G x
 
     The dual is concave and piecewise quadratic in d variables: Newton steps with an exact line search, cut
-    where a multiplier reaches zero. `multipliers` (d,) is a warm start and is updated. Returns PROJECTED, or
+    where a multiplier reaches zero. `multipliers` (d,) is a warm start and is updated; `projection_out` must be another
+    array than `point`. Returns PROJECTED, or
     NOT_CONVERGED when stationarity was not reached: on an empty set the multipliers grow without bound, so
     check that the set is not empty (`solve_lp`) before trusting anything else.
     """

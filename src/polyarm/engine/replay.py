@@ -1,0 +1,101 @@
+"""Replay: a session fed by logged outcomes instead of live ones."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from polyarm.engine.claims import Claims
+from polyarm.engine.run import HORIZON, STOPPED, check_horizon
+from polyarm.engine.session import Recommendation, Session, make_plan
+from polyarm.environments.replay import ReplayLog, cost_names, read_log
+from polyarm.errors import InvalidInput
+from polyarm.problem import Problem
+
+EXHAUSTED = "EXHAUSTED"
+
+_INDEPENDENT = "the logged outcomes are independent given their arm, and none was logged or left out for its outcome"
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """A finished replay.
+
+    `status` is STOPPED, HORIZON, or EXHAUSTED when `exhausted_arm` was asked for and had no row left: neither of
+    the last two is a stopping time. `recommendation` is None when there is no mix yet. `session` stands where
+    the replay ended, and may go on with live outcomes.
+    """
+
+    status: str
+    steps: int
+    recommendation: Recommendation | None
+    rows_used: dict[str, int]
+    rows_left: dict[str, int]
+    exhausted_arm: str | None
+    settings: dict[str, Any]
+    session: Session
+
+
+def replay(
+    problem: Problem,
+    log: str | Path | ReplayLog,
+    explorer: str = "lagex",
+    seed: int = 0,
+    horizon: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> ReplayResult:
+    """Run an explorer on logged outcomes: each pull of an arm takes the arm's next row, and no row serves twice.
+
+    `log` is a file (see `read_log`) or what `read_log` returned; `settings` are the explorer's, and `delta` and `r`
+    the problem's. Without `horizon` the replay goes on until the explorer stops or asks for an arm without rows.
+
+    Valid only if the logged outcomes are independent given their arm (across arms too), and none was logged or left
+    out by a policy that saw it first. Rows drawn without replacement from a finite population, such as all the
+    ratings of a data set, are not independent noise: the proved thresholds do not apply to them.
+    """
+    given = dict(settings or {})
+    changes = {name: given.pop(name) for name in ("delta", "r") if name in given}
+    plan = make_plan(explorer, problem.replace(**changes), given)
+    limit = inf if horizon is None else check_horizon(horizon)
+    session = Session(plan, seed)
+    if not isinstance(log, ReplayLog):
+        log = read_log(log, problem)
+    elif (log.arms, log.costs) != (problem.arms, cost_names(problem)):
+        raise InvalidInput("log: read for other arms or constraints; read it with read_log(path, problem)")
+
+    rows = [iter(outcomes) for outcomes in log.outcomes]
+    exhausted_arm = None
+    while not session.stopped and session.steps < limit:
+        arm = session.ask()
+        row = next(rows[arm], None)
+        if row is None:
+            exhausted_arm = problem.arms[arm]
+            break
+        session.tell(arm, reward=row[0], costs=row[1:])
+
+    used = [int(pulls) for pulls in session.round.estimates.pulls]
+    left = [len(outcomes) - n for outcomes, n in zip(log.outcomes, used, strict=True)]
+    return ReplayResult(
+        status=EXHAUSTED if exhausted_arm is not None else STOPPED if session.stopped else HORIZON,
+        steps=session.steps,
+        recommendation=None if session.policy is None else _qualify(session.recommend()),
+        rows_used=dict(zip(problem.arms, used, strict=True)),
+        rows_left=dict(zip(problem.arms, left, strict=True)),
+        exhausted_arm=exhausted_arm,
+        settings={
+            **plan.settings.model_dump(mode="json"),
+            "delta": plan.problem.delta,
+            "r": plan.problem.r,
+        },
+        session=session,
+    )
+
+
+def _qualify(answer: Recommendation) -> Recommendation:
+    """Make every claim conditional on what a replay cannot check."""
+    claims = Claims(
+        proved=tuple(f"if {_INDEPENDENT}: {sentence}" for sentence in answer.claims.proved),
+        not_proved=(*answer.claims.not_proved, f"that {_INDEPENDENT}: the log cannot show it"),
+    )
+    return replace(answer, claims=claims)

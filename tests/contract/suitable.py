@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from polyarm import Constraint, Instance, Problem
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.explorers.registry import EXPLORERS, make_settings
 
 ALL_EXPLORERS = sorted(EXPLORERS)
 
@@ -36,7 +36,16 @@ def make_instance(
     return Instance("test", "", Problem(**stated), means, np.array(A, dtype=np.float64).reshape(-1, means.size))
 
 
-def single_choices(explorer: str) -> list[dict[str, Any]]:
-    """Return no settings at all, then every choice of every setting with a list of choices, one at a time."""
-    choices = {name: get_args(field.annotation) for name, field in EXPLORERS[explorer].settings.model_fields.items()}
-    return [{}] + [{name: choice} for name, options in choices.items() for choice in options if isinstance(choice, str)]
+def choices(explorer: str) -> dict[str, list[str]]:
+    """Return every setting that has a list of choices, with the list."""
+    fields = EXPLORERS[explorer].settings.model_fields
+    options = {name: [c for c in get_args(field.annotation) if isinstance(c, str)] for name, field in fields.items()}
+    return {name: listed for name, listed in options.items() if listed}
+
+
+def single_changes(explorer: str) -> list[dict[str, Any]]:
+    """Return the default settings, then each choice that differs from them, one at a time."""
+    default = make_settings(EXPLORERS[explorer], {}).model_dump()
+    return [{}] + [
+        {name: choice} for name, listed in choices(explorer).items() for choice in listed if choice != default[name]
+    ]

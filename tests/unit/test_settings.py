@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from contract.suitable import ALL_EXPLORERS, single_choices, suit
+from contract.suitable import ALL_EXPLORERS, choices, suit
 from polyarm import InvalidInput, load_instance, make_explorer
 from polyarm.explorers.registry import EXPLORERS
 
@@ -45,8 +45,9 @@ def test_every_setting_in_force_is_recorded(explorer: str) -> None:
 
 @pytest.mark.parametrize("explorer", ALL_EXPLORERS)
 def test_every_choice_is_recorded_as_given(explorer: str) -> None:
-    for given in single_choices(explorer):
-        assert given.items() <= settings_of(explorer, **given).items()
+    for name, listed in choices(explorer).items():
+        for choice in listed:
+            assert settings_of(explorer, **{name: choice})[name] == choice
 
 
 @pytest.mark.parametrize("explorer", ["lagex", "uniform"])
@@ -86,11 +87,11 @@ def test_an_unknown_setting_lists_the_known_ones(explorer: str) -> None:
 
 @pytest.mark.parametrize("explorer", ALL_EXPLORERS)
 def test_a_choice_that_does_not_exist_is_refused_with_the_list(explorer: str) -> None:
-    for name in {key for given in single_choices(explorer) for key in given}:
+    for name, listed in choices(explorer).items():
         message = refusal(explorer, **{name: "no such choice"})
         assert message.startswith(f"{name}: ")
         assert "got 'no such choice'" in message
-        for choice in (given[name] for given in single_choices(explorer) if name in given):
+        for choice in listed:
             assert repr(choice) in message
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._types import FloatArray
 from polyarm.families.family import Family, linearise_move
-from polyarm.geometry.linear import solve_definite
+from polyarm.geometry.linear import NewtonWork, find_newton_direction, make_newton_work
 from polyarm.geometry.neighbours import Moves
 
 #: Floor for s, as a share of its largest entry: arms that no alternative needs may have to hold mass so that the
@@ -41,10 +41,8 @@ class MaxMinWork(NamedTuple):
     raw_needs: FloatArray
     needs: FloatArray
     prices: FloatArray
-    gradient: FloatArray
-    direction: FloatArray
     trial: FloatArray
-    system: FloatArray
+    newton: NewtonWork
 
 
 def make_maxmin_work(capacity: int, n_arms: int, n_constraints: int, width: int = 0) -> MaxMinWork:
@@ -57,10 +55,8 @@ def make_maxmin_work(capacity: int, n_arms: int, n_constraints: int, width: int 
         raw_needs=np.zeros(n_arms),
         needs=np.zeros(n_arms),
         prices=np.zeros(n_arms),
-        gradient=np.zeros(d),
-        direction=np.zeros(d),
         trial=np.zeros(d),
-        system=np.zeros((d, d + 1)),
+        newton=make_newton_work(d),
     )
 
 
@@ -127,47 +123,35 @@ def _fit_rows(columns: FloatArray, nu: FloatArray, work: MaxMinWork) -> float:
         for i in range(d):
             nu[i] *= 0.5 if attempt < _SHRINKINGS - 1 else 0.0
         value = _dual_value(columns, nu, work)
+    gradient, hessian = work.newton.gradient, work.newton.hessian
     for _ in range(_NEWTON_STEPS):
         total = 0.0
         for i in range(d):
-            work.gradient[i] = 0.0
-            for k in range(d + 1):
-                work.system[i, k] = 0.0
+            gradient[i] = 0.0
+            for k in range(i + 1):
+                hessian[i, k] = 0.0
         for a in range(work.needs.size):
             x = math.sqrt(work.needs[a] / work.prices[a])
             total += x
             bend = 0.5 * x / work.prices[a]
             for i in range(d):
-                work.gradient[i] += columns[i + 1, a] * x
+                gradient[i] += columns[i + 1, a] * x
                 for k in range(i + 1):
-                    work.system[i, k] += columns[i + 1, a] * columns[k + 1, a] * bend
+                    hessian[i, k] += columns[i + 1, a] * columns[k + 1, a] * bend
         residual = 0.0
-        ridge = 1e-300
+        curvature = 0.0
         for i in range(d):
-            ridge = max(ridge, 1e-12 * work.system[i, i])
-            if nu[i] > 0.0 or work.gradient[i] > 0.0:
-                residual = max(residual, abs(work.gradient[i]))
+            curvature = max(curvature, hessian[i, i])
+            if nu[i] > 0.0 or gradient[i] > 0.0:
+                residual = max(residual, abs(gradient[i]))
         if residual <= 1e-10 * total:
             break
-        for i in range(d):
-            for k in range(i):
-                work.system[k, i] = work.system[i, k]
-        for i in range(d):
-            free = nu[i] > 0.0 or work.gradient[i] > 0.0
-            work.system[i, d] = work.gradient[i] if free else 0.0
-            if free:
-                work.system[i, i] += ridge
-            else:
-                for k in range(d):
-                    work.system[i, k] = 0.0
-                    work.system[k, i] = 0.0
-                work.system[i, i] = 1.0
-        solve_definite(work.system, work.direction)
+        find_newton_direction(nu, 1e-12 * curvature + 1e-300, work.newton)
         step = 1.0
         improved = False
         for _attempt in range(40):
             for i in range(d):
-                work.trial[i] = max(0.0, nu[i] + step * work.direction[i])
+                work.trial[i] = max(0.0, nu[i] + step * work.newton.direction[i])
             trial_value = _dual_value(columns, work.trial, work)
             # Near the optimum the gain is lost in round-off while the step still improves the gradient.
             if value - 1e-14 * abs(value) <= trial_value < np.inf:

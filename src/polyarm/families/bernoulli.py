@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from polyarm._compile import kernel
-from polyarm.families.poisson import poisson_divergence
+from polyarm.families.poisson import count_divergence
 from polyarm.families.roots import MAX_STEPS, ROOT, invert_excess_below, newton_step
 
 BERNOULLI = 2
@@ -20,7 +20,7 @@ def bernoulli_divergence(x: float, y: float) -> float:
 
     The sum of the Poisson divergences of successes and failures: each is accurate, and neither is negative.
     """
-    return poisson_divergence(x, y) + poisson_divergence(1.0 - x, 1.0 - y)
+    return count_divergence(x, y, y - x) + count_divergence(1.0 - x, 1.0 - y, x - y)
 
 
 @kernel

@@ -5,10 +5,10 @@ The cheapest means that give a move m the value c,
 .. math:: \min_\lambda \sum_a w_a d(\mu_a, \lambda_a)\ \text{s.t.}\ \lambda^\top m = c,
           \qquad \lambda_a - \mu_a = k_a V(\lambda_a),\quad k_a = \theta m_a / w_a,
 
-follow a curve in the multiplier theta, on which :math:`\lambda^\top m` rises: a root in one variable. Poisson means run
-to infinity, and exponential ones leave the convex part of d, at a finite theta; near it theta loses its digits. So y is
-the variable: the relative shift of the `pivot`, the first arm to get there. `ratio` is how hard an arm is pulled relative
-to the pivot. Where no arm has such a limit, k is ratio times y itself; `bend` is 1 with a limit and 0 without.
+follow a curve in the multiplier theta, on which :math:`\lambda^\top m` rises: a root in one variable. Poisson means
+run to infinity, and exponential ones leave the convex part of d, at a finite theta; near it theta loses its digits. So
+the variable is y, the relative shift of the `pivot`, the first arm to get there; `ratio` is how hard an arm is pulled
+relative to the pivot. Where no arm has such a limit, k is ratio times y itself; `bend` is 1 with a limit, else 0.
 
 Everything is oriented by `sign` so that the move's value has to rise.
 """
@@ -198,6 +198,7 @@ def _close_gap(
 
 @kernel
 def _search_far_branches(
+    kind: int,
     low: float,
     high: float,
     means: FloatArray,
@@ -221,7 +222,7 @@ def _search_far_branches(
             continue
         mean = _mean(low, high, means, moves, row, pivot)
         weight = _weight(weights, moves, row, pivot)
-        unit = _pull(EXPONENTIAL, mean, change, weight)
+        unit = _pull(kind, mean, change, weight)
         least = exponential_far_start(near.unit / unit)
         largest = gap / (change * mean) * (1.0 + _MARGIN)
         if largest <= least or weight * exponential_divergence(1.0, 1.0 + least) >= best.cost:
@@ -231,9 +232,9 @@ def _search_far_branches(
         before = math.inf
         for _ in range(_FAR_POINTS + 1):
             here = Tilt(0.0, near.sign, pivot, unit, 1.0, y)
-            rise, _ = _rise(EXPONENTIAL, low, high, means, weights, moves, row, here)
+            rise, _ = _rise(kind, low, high, means, weights, moves, row, here)
             if before < gap <= rise:
-                found = _close_gap(EXPONENTIAL, low, high, means, weights, moves, row, gap, here, y / factor, y)
+                found = _close_gap(kind, low, high, means, weights, moves, row, gap, here, y / factor, y)
                 if found.cost < best.cost:
                     best = found
             before = rise
@@ -308,7 +309,7 @@ def find_tilt(
     if rise >= gap:
         start = Tilt(0.0, sign, pivot, pivot_pull, 1.0, min(gap / slope, largest))
         edge = _close_gap(kind, low, high, means, weights, moves, row, gap, start, least, largest)
-    return _search_far_branches(low, high, means, weights, moves, row, gap, edge)
+    return _search_far_branches(kind, low, high, means, weights, moves, row, gap, edge)
 
 
 @kernel

@@ -18,7 +18,7 @@ def exponential_divergence(x: float, y: float) -> float:
     r"""Kullback-Leibler divergence :math:`x/y - 1 - \log(x/y)`; not convex in y beyond 2 x."""
     if x <= 0.0 or y <= 0.0:
         return 0.0 if x == y else math.inf
-    return log_excess(x, y)
+    return log_excess(x, y, x - y)
 
 
 @kernel

@@ -1,7 +1,8 @@
 """The `Family` record and the kernels that dispatch on it.
 
-Dispatch is an integer branch: kernels passed as arguments are not cached across processes, and one
-compiled step then serves every family. Gaussian kernels are inlined; the curved families are called.
+Dispatch is an integer branch: kernels passed as arguments are not cached across processes. The one exception is
+`Family.curved`, whose type tells a compiled step whether it needs more than the Gaussian kernels: a call that it
+never makes would still cost it some 10 %, in references counted on every array it might pass.
 """
 
 import math
@@ -43,12 +44,17 @@ _INTERVALS = {"bernoulli": (0.0, 1.0), "poisson": (0.0, math.inf), "exponential"
 
 
 class Family(NamedTuple):
-    """A family's code, its sub-Gaussian scale per arm (nan if it has none) and the ends of its means' domain."""
+    """A family as the kernels see it.
+
+    `scale` is its sub-Gaussian scale per arm (nan if it has none), `low` and `high` are the ends of its means' domain,
+    `curved` is None where the Gaussian kernels serve and True where the variance depends on the mean.
+    """
 
     kind: int
     scale: FloatArray
     low: float = -math.inf
     high: float = math.inf
+    curved: bool | None = None
 
 
 def make_family(
@@ -61,7 +67,8 @@ def make_family(
     low, high = reward_range or _INTERVALS.get(name, (-math.inf, math.inf))
     scale = reward_std if name == "gaussian" else 0.5 * (high - low)
     scales = np.full(n_arms, scale if is_sub_gaussian(name) else math.nan, dtype=np.float64)
-    return Family(FAMILY_CODES[name], scales, float(low), float(high))
+    curved = None if name in ("gaussian", "bounded") else True
+    return Family(FAMILY_CODES[name], scales, float(low), float(high), curved)
 
 
 def is_sub_gaussian(name: str) -> bool:
@@ -70,15 +77,9 @@ def is_sub_gaussian(name: str) -> bool:
 
 
 @inlined_kernel
-def _is_gaussian(kind: int) -> bool:
-    """Whether the Gaussian kernels serve a family."""
-    return kind == GAUSSIAN or kind == BOUNDED
-
-
-@inlined_kernel
 def divergence(family: Family, arm: int, x: float, y: float) -> float:
     """Kullback-Leibler divergence between the family's members of means x and y."""
-    if _is_gaussian(family.kind):
+    if family.curved is None:
         value = gaussian.gaussian_divergence(family.scale[arm], x, y)
     else:
         value = curved_divergence(family.kind, x, y)
@@ -88,7 +89,7 @@ def divergence(family: Family, arm: int, x: float, y: float) -> float:
 @inlined_kernel
 def confidence_ends(family: Family, arm: int, mean: float, level: float) -> tuple[float, float]:
     """Ends of the interval {y : d(mean, y) <= level}; a mean outside the domain counts as its edge."""
-    if _is_gaussian(family.kind):
+    if family.curved is None:
         low, high = gaussian.gaussian_confidence_ends(family.scale[arm], mean, level)
     else:
         # At zero the interval of an exponential would be that point, infinitely far from every other.
@@ -105,11 +106,11 @@ def alternative_cost(
 
     A move of no length costs infinity: it leads nowhere. So does a target that no means of the family can give.
     """
-    if _is_gaussian(family.kind):
+    if family.curved is None:
         cost, gap = gaussian.gaussian_alternative_cost(family.scale, means, weights, moves, row, target)
     else:
         low, high = family.low + MEAN_MARGIN, family.high - MEAN_MARGIN
-        cost, gap = curved_alternative_cost(family.kind, low, high, means, weights, moves, row, target)
+        cost, gap = curved_alternative_cost(family.kind, low, high, means, weights, moves, int(row), target)
     return cost, gap
 
 
@@ -124,11 +125,11 @@ def write_nearest_alternative(
     alternative_out: FloatArray,
 ) -> None:
     """Write the means that attain `alternative_cost`, kept from running off; the estimates when none do."""
-    if _is_gaussian(family.kind):
+    if family.curved is None:
         gaussian.gaussian_write_nearest(family.scale, means, weights, moves, row, target, alternative_out)
     else:
         low, high = family.low + MEAN_MARGIN, family.high - MEAN_MARGIN
-        curved_write_nearest(family.kind, low, high, means, weights, moves, row, target, alternative_out)
+        curved_write_nearest(family.kind, low, high, means, weights, moves, int(row), target, alternative_out)
 
 
 @inlined_kernel
@@ -143,18 +144,18 @@ def linearise_move(
 ) -> float:
     r"""Write D to `spread_out[row]` and return c such that :math:`c / \sum_k D_k/w_k` is the move's alternative cost.
 
-    Gaussian: :math:`c = \text{gap}^2/2`, :math:`D_k = \sigma^2 m_k^2`, exact for all weights. Otherwise the cost f and
-    its gradient agree at `weights`: :math:`D_k \propto w_k^2 d(\mu_k, \lambda_k)`, :math:`c \propto f^2` with lambda the
-    nearest alternative, scaled to the same :math:`c = \text{gap}^2/2`, so that a small gap has the limit
-    :math:`D_k = V(\mu_k) m_k^2`. That limit is also written, with c = 0, when the gap is zero. When nothing gives the
-    move the value `target`, or it has no length, c is infinite and D zero. A negative gap is treated like a positive
-    one, as in `alternative_cost`.
+    Gaussian: :math:`c = \text{gap}^2/2`, :math:`D_k = \sigma^2 m_k^2`, exact for all weights. Otherwise the cost f
+    and its gradient agree at `weights`: :math:`D_k \propto w_k^2 d(\mu_k, \lambda_k)` and :math:`c \propto f^2`, with
+    lambda the nearest alternative, scaled to the same :math:`c = \text{gap}^2/2`; a small gap then has the limit
+    :math:`D_k = V(\mu_k) m_k^2`, which is also written, with c = 0, when the gap is zero. When nothing gives the move
+    the value `target`, or it has no length, c is infinite and D zero. A negative gap counts like a positive one, as in
+    `alternative_cost`. Weights below ALLOCATION_FLOOR count as that.
     """
-    if _is_gaussian(family.kind):
+    if family.curved is None:
         strength = gaussian.gaussian_linearise(family.scale, means, moves, row, target, spread_out)
     else:
         low, high = family.low + MEAN_MARGIN, family.high - MEAN_MARGIN
-        strength = curved_linearise(family.kind, low, high, means, weights, moves, row, target, spread_out)
+        strength = curved_linearise(family.kind, low, high, means, weights, moves, int(row), target, spread_out)
     return strength
 
 

@@ -11,13 +11,19 @@ POISSON = 3
 
 
 @kernel
-def poisson_divergence(x: float, y: float) -> float:
-    r"""Kullback-Leibler divergence :math:`y - x + x \log(x/y)`; finite at x = 0."""
+def count_divergence(x: float, y: float, difference: float) -> float:
+    """Divergence of Poisson means x and y whose difference y - x may be known better than they are."""
     if x <= 0.0:
         return max(y, 0.0)
     if y <= 0.0:
         return math.inf
-    return x * log_excess(y, x)
+    return x * log_excess(y, x, difference)
+
+
+@kernel
+def poisson_divergence(x: float, y: float) -> float:
+    r"""Kullback-Leibler divergence :math:`y - x + x \log(x/y)`; finite at x = 0."""
+    return count_divergence(x, y, y - x)
 
 
 @kernel

@@ -48,9 +48,9 @@ def _small_excess(u: float) -> float:
 
 
 @kernel
-def log_excess(a: float, b: float) -> float:
-    """Return a/b - 1 - log(a/b) for positive a and b, to full relative accuracy."""
-    u = (a - b) / b
+def log_excess(a: float, b: float, difference: float) -> float:
+    """Return a/b - 1 - log(a/b) for positive a and b, to the relative accuracy of their difference a - b."""
+    u = difference / b
     if abs(u) < _SMALL:
         return _small_excess(u)
     return u - math.log(a / b)

@@ -1,7 +1,26 @@
 """Small dense linear algebra shared by the kernels."""
 
+from typing import NamedTuple
+
+import numpy as np
+
 from polyarm._compile import kernel
-from polyarm._types import FloatArray
+from polyarm._types import BoolArray, FloatArray
+
+
+class NewtonWork(NamedTuple):
+    """Scratch of `find_newton_direction`; the caller fills `hessian` and `gradient`."""
+
+    hessian: FloatArray
+    gradient: FloatArray
+    direction: FloatArray
+    system: FloatArray
+    fixed: BoolArray
+
+
+def make_newton_work(n: int) -> NewtonWork:
+    """Allocate the scratch for n variables."""
+    return NewtonWork(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros((n, n + 1)), np.zeros(n, dtype=np.bool_))
 
 
 @kernel
@@ -23,3 +42,32 @@ def solve_definite(system: FloatArray, solution_out: FloatArray) -> None:
         for k in range(c + 1, n):
             total -= system[c, k] * solution_out[k]
         solution_out[c] = total / system[c, c]
+
+
+@kernel
+def find_newton_direction(position: FloatArray, ridge: float, work: NewtonWork) -> None:
+    """Write an ascent direction for a concave function on {position >= 0} to `work.direction`.
+
+    `work.hessian` is minus the Hessian (lower triangle), `work.gradient` the gradient. Variables at zero that the
+    gradient, or the Newton step of the others, would push below stay fixed. `ridge` > 0 is added to the diagonal and
+    keeps singular systems solvable.
+    """
+    n = position.size
+    for i in range(n):
+        work.fixed[i] = position[i] <= 0.0 and work.gradient[i] <= 0.0
+    while True:
+        for i in range(n):
+            for k in range(n):
+                if work.fixed[i] or work.fixed[k]:
+                    work.system[i, k] = 1.0 if i == k else 0.0
+                else:
+                    work.system[i, k] = work.hessian[max(i, k), min(i, k)] + (ridge if i == k else 0.0)
+            work.system[i, n] = 0.0 if work.fixed[i] else work.gradient[i]
+        solve_definite(work.system, work.direction)
+        settled = True
+        for i in range(n):
+            if not work.fixed[i] and position[i] <= 0.0 and work.direction[i] < 0.0:
+                work.fixed[i] = True
+                settled = False
+        if settled:
+            return

@@ -6,7 +6,7 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray
-from polyarm.geometry.linear import solve_definite
+from polyarm.geometry.linear import NewtonWork, find_newton_direction, make_newton_work
 from polyarm.tolerances import PROJECTION, SINGULAR
 
 PROJECTED = 0
@@ -21,21 +21,12 @@ class ProjectionWork(NamedTuple):
 
     shifted: FloatArray
     trial: FloatArray
-    gradient: FloatArray
-    direction: FloatArray
-    system: FloatArray
+    newton: NewtonWork
 
 
 def make_projection_work(n_arms: int, n_constraints: int) -> ProjectionWork:
     """Allocate the scratch for polytopes of one shape."""
-    d = n_constraints
-    return ProjectionWork(
-        shifted=np.zeros(n_arms),
-        trial=np.zeros(d),
-        gradient=np.zeros(d),
-        direction=np.zeros(d),
-        system=np.zeros((d, d + 1)),
-    )
+    return ProjectionWork(np.zeros(n_arms), np.zeros(n_constraints), make_newton_work(n_constraints))
 
 
 @kernel
@@ -77,7 +68,7 @@ def _evaluate_dual(
     work: ProjectionWork,
     projection_out: FloatArray,
 ) -> None:
-    """Write the simplex projection at the given row multipliers, and G times it to `work.gradient`."""
+    """Write the simplex projection at the given row multipliers, and G times it to the gradient."""
     m, n = columns.shape
     for a in range(n):
         shift = 0.0
@@ -89,52 +80,29 @@ def _evaluate_dual(
         total = 0.0
         for a in range(n):
             total += columns[i, a] * projection_out[a]
-        work.gradient[i - 1] = total
+        work.newton.gradient[i - 1] = total
 
 
 @kernel
-def _newton_direction(
-    weights: FloatArray,
-    columns: FloatArray,
-    multipliers: FloatArray,
-    work: ProjectionWork,
-    projection: FloatArray,
-) -> None:
-    """Solve for the Newton step of the free multipliers on the current support (others: zero)."""
+def _write_curvature(weights: FloatArray, columns: FloatArray, projection: FloatArray, hessian_out: FloatArray) -> None:
+    """Write minus the Hessian of the dual on the current support: weighted covariances of the rows."""
     m, n = columns.shape
-    d = m - 1
-    system, direction, gradient = work.system, work.direction, work.gradient
     mass = 0.0
     for a in range(n):
         if projection[a] > 0.0:
             mass += 1.0 / weights[a]
-    ridge = 0.0
-    for i in range(d):
-        mean_i = 0.0
+    for i in range(m - 1):
+        mean = 0.0
         for a in range(n):
             if projection[a] > 0.0:
-                mean_i += columns[i + 1, a] / weights[a]
-        mean_i /= mass
+                mean += columns[i + 1, a] / weights[a]
+        mean /= mass
         for k in range(i + 1):
             covariance = 0.0
             for a in range(n):
                 if projection[a] > 0.0:
-                    covariance += (columns[i + 1, a] - mean_i) * columns[k + 1, a] / weights[a]
-            system[i, k] = covariance
-            system[k, i] = covariance
-        ridge = max(ridge, system[i, i])
-    ridge = 1e-10 * ridge + SINGULAR
-    for i in range(d):
-        free = multipliers[i] > 0.0 or gradient[i] > 0.0
-        system[i, d] = gradient[i] if free else 0.0
-        if not free:
-            for k in range(d):
-                system[i, k] = 0.0
-                system[k, i] = 0.0
-            system[i, i] = 1.0
-        else:
-            system[i, i] += ridge
-    solve_definite(system, direction)
+                    covariance += (columns[i + 1, a] - mean) * columns[k + 1, a] / weights[a]
+            hessian_out[i, k] = covariance
 
 
 @kernel
@@ -175,17 +143,22 @@ def project_polytope(
     check that the set is not empty (`solve_lp`) before trusting anything else.
     """
     d = multipliers.size
-    trial, gradient, direction = work.trial, work.gradient, work.direction
+    trial, gradient, direction = work.trial, work.newton.gradient, work.newton.direction
     accepted = 1.0
+    curvature = 0.0  # of a row over all arms: what the dual's curvature can be once more arms join the support
     for i in range(1, columns.shape[0]):
+        total = 0.0
         for a in range(columns.shape[1]):
             accepted = max(accepted, abs(columns[i, a]))
+            total += columns[i, a] * columns[i, a] / weights[a]
+        curvature = max(curvature, total)
     accepted *= PROJECTION
     _evaluate_dual(point, weights, columns, multipliers, work, projection_out)
     for _ in range(_MAX_NEWTON_STEPS):
         if _residual(multipliers, gradient) <= accepted:
             return PROJECTED
-        _newton_direction(weights, columns, multipliers, work, projection_out)
+        _write_curvature(weights, columns, projection_out, work.newton.hessian)
+        find_newton_direction(multipliers, 1e-9 * curvature + SINGULAR, work.newton)
         initial_slope = _slope(gradient, direction)
         longest = 1.0
         blocking = -1

@@ -20,6 +20,8 @@ def check_target(path: Path) -> None:
     """Raise, before any work is done, when a picture cannot be written there."""
     if path.suffix.lower() not in _ENDINGS:
         raise InvalidInput(f"picture {path}: expected a file name ending in {', '.join(_ENDINGS)}")
+    if path.is_dir():
+        raise InvalidInput(f"picture {path}: expected a file name, but this is a folder")
     if not path.resolve().parent.is_dir():
         raise InvalidInput(f"picture {path}: the folder {path.resolve().parent} does not exist")
     try:

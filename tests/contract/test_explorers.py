@@ -457,10 +457,6 @@ def test_a_session_restored_before_every_pull_stops_where_an_undisturbed_one_doe
     assert interrupted.recommend().slack == undisturbed.recommend().slack
 
 
-#: Choices whose code trusts what an earlier step left in the scratch.
-LEAKS = {"slater": "_slater_slack takes the zeros of work.multiplier.objective for granted"}
-
-
 @pytest.mark.parametrize(
     ("explorer", "settings"),
     [
@@ -468,11 +464,6 @@ LEAKS = {"slater": "_slater_slack takes the zeros of work.multiplier.objective f
             name,
             given,
             id="-".join([name, *given.values()]),
-            marks=[
-                pytest.mark.xfail(strict=True, reason=reason)
-                for choice, reason in LEAKS.items()
-                if choice in given.values()
-            ],
         )
         for name in ALL_EXPLORERS
         for given in single_changes(name)

@@ -226,9 +226,7 @@ def check_no_neighbour_is_missing(
     """
     seen = 0
     for noise in (0.01, 0.1, 0.3, 1.0, 3.0):
-        status, value, best = reference.solve_with_highs(
-            tilted := objective + noise * rng.normal(size=policy.size), G
-        )
+        status, value, best = reference.solve_with_highs(tilted := objective + noise * rng.normal(size=policy.size), G)
         assert status == reference.SOLVED
         if value > tilted @ policy + 1e-7:
             assert (moves @ tilted).max(initial=0.0) > 0.0

@@ -6,13 +6,10 @@ that two sessions with the same past, one of them restored on the way, save diff
 
 import json
 
-import pytest
-
 from contract.suitable import make_instance
 from polyarm import make_explorer
 
 
-@pytest.mark.xfail(strict=True, reason="_confirm_on_vertices copies unused entries of work.candidate to the state")
 def test_what_is_saved_does_not_depend_on_scratch() -> None:
     constraints = [{"name": name, "bound": 0.5, "std": 0.05} for name in "xy"]
     rows = [[1, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 0, 0]]

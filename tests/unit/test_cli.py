@@ -308,7 +308,6 @@ def test_an_unknown_key_lists_the_settings(polyarm: Shell, no_work: None, comman
         assert name in message
 
 
-@pytest.mark.xfail(strict=True, reason="--set takes delta and r, but the list of known keys leaves them out")
 @pytest.mark.parametrize("command", ["run", "simulate"])
 def test_an_unknown_key_lists_delta_and_r(polyarm: Shell, command: str) -> None:
     message = polyarm.refusal(command, "setup1-easy", "--explorer", "lagex", "--set", "colour=red")
@@ -462,16 +461,12 @@ def test_a_parquet_file_in_no_folder_is_refused_before_running(polyarm: Shell, n
     assert f"the folder {tmp_path / 'nowhere'} does not exist" in complaint
 
 
-@pytest.mark.xfail(
-    strict=True, reason="found out only after the whole simulation has run", raises=pytest.fail.Exception
-)
 def test_a_folder_is_no_parquet_file_and_that_is_known_before_running(
     polyarm: Shell, no_work: None, tmp_path: Path
 ) -> None:
     assert str(tmp_path) in polyarm.refusal("simulate", "figure2", "--out", tmp_path)
 
 
-@pytest.mark.xfail(strict=True, reason="found out only after the run", raises=pytest.fail.Exception)
 def test_a_folder_is_no_picture_and_that_is_known_before_running(polyarm: Shell, no_work: None, tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
     assert "folder.png" in polyarm.refusal("run", "figure2", "--plot", tmp_path / "folder.png")

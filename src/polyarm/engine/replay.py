@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyarm.engine.claims import Claims
-from polyarm.engine.run import HORIZON, STOPPED, check_horizon
+from polyarm.engine.run import HORIZON, STOPPED, check_horizon, split_settings
 from polyarm.engine.session import Recommendation, Session, make_plan
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
 from polyarm.errors import InvalidInput
@@ -54,9 +54,8 @@ def replay(
     out by a policy that saw it first. Rows drawn without replacement from a finite population, such as all the
     ratings of a data set, are not independent noise: the proved thresholds do not apply to them.
     """
-    given = dict(settings or {})
-    changes = {name: given.pop(name) for name in ("delta", "r") if name in given}
-    plan = make_plan(explorer, problem.replace(**changes), given)
+    changes, own = split_settings(settings or {})
+    plan = make_plan(explorer, problem.replace(**changes), own)
     limit = inf if horizon is None else check_horizon(horizon)
     session = Session(plan, seed)
     if not isinstance(log, ReplayLog):

@@ -12,10 +12,13 @@ from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import Plan, Session, make_plan
 from polyarm.environments.instances import Instance, is_correct, is_feasible
 from polyarm.errors import InvalidInput
-from polyarm.explorers.registry import get_explorer
+from polyarm.explorers.registry import check_setting_names, get_explorer
 
 #: The paper's cap on the number of pulls.
 DEFAULT_HORIZON = 100_000
+
+#: What `--set` changes in the problem rather than in the explorer.
+PROBLEM_SETTINGS = ("delta", "r")
 
 HORIZON = "HORIZON"
 STOPPED = "STOPPED"
@@ -84,12 +87,18 @@ class Exploration:
         )
 
 
+def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tell the settings that belong to the problem from the explorer's own."""
+    changes = {name: value for name, value in settings.items() if name in PROBLEM_SETTINGS}
+    return changes, {name: value for name, value in settings.items() if name not in changes}
+
+
 def plan_run(
     instance: Instance, explorer: str, settings: Mapping[str, Any], allow_infeasible: bool = False
 ) -> tuple[Instance, Plan]:
     """Apply settings (`delta` and `r` to the problem, the rest to the explorer) and check the truth is feasible."""
-    changes = {name: settings[name] for name in ("delta", "r") if name in settings}
-    own = {name: value for name, value in settings.items() if name not in changes}
+    check_setting_names(get_explorer(explorer), settings, beside=PROBLEM_SETTINGS)
+    changes, own = split_settings(settings)
     if changes:
         instance = instance.with_problem(**changes)
     if instance.optimum() is None and not allow_infeasible:

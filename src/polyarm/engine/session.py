@@ -1,5 +1,8 @@
 """Ask/tell: one exploration driven by observations from anywhere."""
 
+import hashlib
+import json
+import reprlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -169,7 +172,7 @@ class Session:
         names = [self.problem.constraints[i].name for i in self.problem.unknown]
         if isinstance(costs, Mapping):
             if set(costs) != set(names):
-                raise InvalidInput(f"costs: expected the unknown constraints {names}, got {sorted(costs)}")
+                raise InvalidInput(f"costs: expected the unknown constraints {names}, got {list(costs)}")
             ordered = [costs[name] for name in names]
         else:
             ordered = list(np.atleast_1d(np.asarray(costs, dtype=object)))
@@ -208,7 +211,7 @@ class Session:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to continue, as plain JSON types."""
-        return {
+        saved = {
             "format": _FORMAT,
             "problem": self.problem.model_dump(mode="json"),
             "explorer": self.plan.explorer.name,
@@ -217,12 +220,16 @@ class Session:
             "rng": self.rng.bit_generator.state,
             "state": pack_state(self.state),
         }
+        return {**saved, "checksum": _checksum(saved)}
 
     @classmethod
     def from_state_dict(cls, saved: Mapping[str, Any]) -> Self:
         """Continue a session exactly where `state_dict` left it."""
         if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
             raise InvalidInput(f"state: expected a session saved in format {_FORMAT}; see Session.state_dict()")
+        # Kernels follow indices without looking: nothing but what state_dict wrote may reach them.
+        if saved.get("checksum") != _checksum({key: value for key, value in saved.items() if key != "checksum"}):
+            raise InvalidInput("state: damaged or edited: its checksum does not match; restore an untouched copy")
         try:
             plan = make_plan(saved["explorer"], Problem(**saved["problem"]), saved["settings"])
             session = cls(plan, saved["seed"])
@@ -235,6 +242,14 @@ class Session:
         return session
 
 
+def _checksum(saved: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(saved, sort_keys=True)
+    except (TypeError, ValueError):
+        raise InvalidInput("state: holds values that state_dict() never writes; restore an untouched copy") from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def make_explorer(name: str, problem: Problem, seed: int | None = None, **settings: Any) -> Session:
     """Start a session of a named explorer on a problem."""
     return Session(make_plan(name, problem, settings), seed)
@@ -243,8 +258,8 @@ def make_explorer(name: str, problem: Problem, seed: int | None = None, **settin
 def _finite(field: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{field}: expected a number, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"{field}: expected a number, got {reprlib.repr(value)}") from None
     if not np.isfinite(number):
         raise InvalidInput(f"{field}: expected a finite number, got {number}")
     return number

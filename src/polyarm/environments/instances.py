@@ -39,7 +39,7 @@ _KEYS = {
 _SCALED_MEANS = re.compile(r"mu_times_(\d+)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Instance:
     """A problem together with its true reward means `mu` (K,) and costs `A` (d, K)."""
 
@@ -51,6 +51,18 @@ class Instance:
 
     def __post_init__(self) -> None:
         _require_means_in_domain(self.problem, self.mu)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Instance):
+            return NotImplemented
+        return (
+            (self.name, self.source, self.problem) == (other.name, other.source, other.problem)
+            and np.array_equal(self.mu, other.mu)
+            and np.array_equal(self.A, other.A)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.problem))
 
     @property
     def true_rows(self) -> FloatArray:
@@ -130,7 +142,7 @@ def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
         raise InvalidInput(f"no such instance file: {path}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"cannot read {path}: {error}") from None
-    if "A" in content or "b" in content or "mu" in content:
+    if any(key in {"A", "b", "mu"} or _SCALED_MEANS.fullmatch(key) for key in content):
         return {path.stem: content}
     for name, value in content.items():
         if not isinstance(value, dict):
@@ -151,12 +163,16 @@ def _build_instance(name: str, table: dict[str, Any]) -> Instance:
             raise unknown_name("key", key, _KEYS)
     mu = _read_means(table)
     K = mu.size
+    if "A" in table and "b" not in table:
+        raise InvalidInput("b: required with A, but not given: the bound of each row")
     bounds = _read_numbers("b", table.get("b", []), (None,))
     d = bounds.size
     A = _read_numbers("A", table.get("A", []), (d, K)) if d else np.zeros((0, K))
     names = _read_list("constraints", table.get("constraints", _default_names(d)), d)
     senses = _read_list("senses", table.get("senses", ["<="] * d), d)
     known = _read_list("known", table.get("known", [False] * d), d)
+    if not all(isinstance(flag, bool) for flag in known):
+        raise InvalidInput(f"known: expected true or false for each constraint, got {known!r}")
     stds = _read_cost_stds(table.get("cost_std"), d)
     problem = Problem(
         arms=table.get("arms", K),
@@ -182,13 +198,16 @@ def _default_names(d: int) -> list[str]:
 
 
 def _read_means(table: dict[str, Any]) -> FloatArray:
-    for key, value in table.items():
-        scaled = _SCALED_MEANS.fullmatch(key)
-        if scaled:
-            return _read_numbers(key, value, (None,)) / int(scaled[1])
-    if "mu" not in table:
+    given = [key for key in table if key == "mu" or _SCALED_MEANS.fullmatch(key)]
+    if not given:
         raise InvalidInput("mu: required, but not given: the true mean reward of each arm")
-    return _read_numbers("mu", table["mu"], (None,))
+    if len(given) > 1:
+        raise InvalidInput(f"mu: expected one way of giving the means, got {', '.join(given)}")
+    scaled = _SCALED_MEANS.fullmatch(given[0])
+    times = int(scaled[1]) if scaled else 1
+    if times == 0:
+        raise InvalidInput(f"{given[0]}: expected a positive number of observations")
+    return _read_numbers(given[0], table[given[0]], (None,)) / times
 
 
 def _read_numbers(field: str, value: Any, shape: tuple[int | None, ...]) -> FloatArray:
@@ -197,8 +216,8 @@ def _read_numbers(field: str, value: Any, shape: tuple[int | None, ...]) -> Floa
     try:
         numbers = np.array(value, dtype=np.float64)
     except (ValueError, TypeError):
-        lengths = [len(row) if isinstance(row, list) else row for row in value]
-        raise InvalidInput(f"{field}: expected {wanted} numbers, got rows of length {lengths}") from None
+        lengths = [len(row) if isinstance(row, list) else row for row in value] if isinstance(value, list) else value
+        raise InvalidInput(f"{field}: expected {wanted} numbers, got {lengths!r} (lists by their length)") from None
     if numbers.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, numbers.shape, strict=True)):
         raise InvalidInput(f"{field}: expected {wanted} numbers, got shape {numbers.shape}")
     if not np.all(np.isfinite(numbers)):

@@ -100,6 +100,8 @@ class Simulation:
 
 def check_parquet_target(path: Path) -> None:
     """Raise, before any work is done, when a Parquet file cannot be written there."""
+    if path.is_dir():
+        raise InvalidInput(f"{path}: expected a file name, but this is a folder")
     if not path.resolve().parent.is_dir():
         raise InvalidInput(f"{path}: the folder {path.resolve().parent} does not exist")
     try:
@@ -121,7 +123,7 @@ def _quantile(values: Any, q: float) -> float | None:
 
 
 def simulate(
-    instances: str | Instance | Iterable[str | Instance],
+    instances: str | Path | Instance | Iterable[str | Path | Instance],
     explorers: str | Iterable[str],
     *,
     seeds: int = 100,
@@ -141,7 +143,7 @@ def simulate(
     workers = _check_count("workers", workers if workers is not None else (os.cpu_count() or 1))
     seeds = _check_count("seeds", seeds)
     plans = [
-        plan_run(load_instance(i) if isinstance(i, str) else i, explorer, settings or {}, allow_infeasible)
+        plan_run(i if isinstance(i, Instance) else load_instance(i), explorer, settings or {}, allow_infeasible)
         for i in _as_list(instances)
         for explorer in _as_list(explorers)
     ]
@@ -184,7 +186,7 @@ def simulate(
 
 
 def _as_list(value: Any) -> Sequence[Any]:
-    return [value] if isinstance(value, str | Instance) else list(value)
+    return [value] if isinstance(value, str | Path | Instance) else list(value)
 
 
 def _check_count(field: str, value: Any) -> int:

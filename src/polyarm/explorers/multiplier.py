@@ -74,6 +74,8 @@ def _slater_slack(columns: FloatArray, basis: IntArray, lp_work: LpWork, work: M
         for a in range(n_arms):
             work.lifted[i, a] = columns[i, a]
         work.lifted[i, n_arms] = 0.0 if i == 0 else 1.0
+    for a in range(n_arms):
+        work.objective[a] = 0.0
     work.objective[n_arms] = 1.0
     if solve_lp(work.objective, work.lifted, basis, lp_work) != OPTIMAL:
         return 0.0

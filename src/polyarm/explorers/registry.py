@@ -1,6 +1,6 @@
 """The explorers by name, and the dispatch that lets one compiled driver serve them all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,11 +65,16 @@ def check_fits(explorer: Explorer, problem: Problem) -> None:
 
 def make_settings(explorer: Explorer, given: dict[str, Any]) -> RoundSettings:
     """Resolve an explorer's settings from what the user gave and the preset."""
-    known = explorer.settings.model_fields
+    check_setting_names(explorer, given)
+    return explorer.settings(**given)
+
+
+def check_setting_names(explorer: Explorer, given: Iterable[str], beside: Iterable[str] = ()) -> None:
+    """Raise for a name that is neither a setting of the explorer nor one of those accepted `beside` them."""
+    known = {*explorer.settings.model_fields, *beside}
     for name in given:
         if name not in known:
             raise InvalidInput(f"explorer {explorer.name!r} has no setting {name!r}; known: {', '.join(sorted(known))}")
-    return explorer.settings(**given)
 
 
 def step(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any) -> int:

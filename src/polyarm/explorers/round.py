@@ -210,7 +210,8 @@ def _confirm_on_vertices(
     if least <= threshold:
         for row in range(candidate.shape[0]):
             for k in range(candidate.shape[1]):
-                blocker[row, k] = candidate[row, k]
+                used = k <= candidate[SUPPORT, 0]
+                blocker[row, k] = candidate[row, k] if used else 0  # what lies behind is scratch
     return least
 
 

@@ -48,8 +48,8 @@ _STEPS = {explorer.rule: explorer.step for explorer in _ALL}
 
 def get_explorer(name: str) -> Explorer:
     """Return an explorer by name."""
-    if name not in EXPLORERS:
-        raise unknown_name("explorer", name, EXPLORERS)
+    if not isinstance(name, str) or name not in EXPLORERS:
+        raise unknown_name("explorer", str(name), EXPLORERS)
     return EXPLORERS[name]
 
 

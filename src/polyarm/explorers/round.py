@@ -22,6 +22,7 @@ from polyarm.geometry.neighbours import (
 from polyarm.geometry.projection import PROJECTED, ProjectionWork, make_projection_work, project_polytope
 from polyarm.geometry.vertices import (
     SUPPORT,
+    TIGHT,
     VertexWork,
     make_candidate,
     make_vertex_work,
@@ -208,10 +209,11 @@ def _confirm_on_vertices(
         statistic = _vertex_statistic(rule, estimates, policy, basis, family, columns, candidate, vertex, move)
         least = min(least, statistic)
     if least <= threshold:
-        for row in range(candidate.shape[0]):
-            for k in range(candidate.shape[1]):
-                used = k <= candidate[SUPPORT, 0]
-                blocker[row, k] = candidate[row, k] if used else 0  # what lies behind is scratch
+        # Only the candidate's own entries: what lies behind them is scratch, and the blocker is saved.
+        size = candidate[SUPPORT, 0]
+        for k in range(candidate.shape[1]):
+            blocker[SUPPORT, k] = candidate[SUPPORT, k] if k <= size else 0
+            blocker[TIGHT, k] = candidate[TIGHT, k] if 0 < k < size else 0
     return least
 
 

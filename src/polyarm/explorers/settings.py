@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from polyarm.errors import Checked, unknown_name
+from polyarm.errors import Checked
 from polyarm.estimates import RADIUS_CODES
 from polyarm.explorers.round import EMPIRICAL, SET_CODES, RoundRule
 from polyarm.geometry.vertices import MAX_CANDIDATES, count_candidates
@@ -56,10 +56,10 @@ class RoundSettings(Checked):
     @model_validator(mode="before")
     @classmethod
     def _fill_from_preset(cls, given: Any) -> Any:
-        preset = given.get("preset", "corrected")
-        if preset not in PRESETS:
-            raise unknown_name("preset", str(preset), PRESETS)
-        own = {name: value for name, value in PRESETS[preset].items() if name in cls.model_fields}
+        # An unknown preset is told by its own field; filling the others keeps that the only complaint.
+        preset = given.get("preset")
+        chosen = PRESETS[preset] if isinstance(preset, str) and preset in PRESETS else PRESETS["corrected"]
+        own = {name: value for name, value in chosen.items() if name in cls.model_fields}
         return {**own, **given}
 
 

@@ -215,7 +215,8 @@ def find_optimum(means: FloatArray, G: FloatArray) -> Optimum | None:
 class Model(NamedTuple):
     """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its noise.
 
-    Multiply a user's cost of row i by `factors[i]` to enter these units; divide to leave them.
+    Multiply a user's cost of row i by `factors[i]` to enter these units; divide to leave them. `simplex` (1, K) is the
+    polytope without constraints: all ones, so that its row also serves as equal weights.
     """
 
     family: Family
@@ -224,6 +225,7 @@ class Model(NamedTuple):
     bounds: FloatArray
     cost_std: FloatArray
     factors: FloatArray
+    simplex: FloatArray
     delta: float
     r: float
 
@@ -255,6 +257,7 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
         bounds=bounds,
         cost_std=cost_std,
         factors=factors,
+        simplex=np.ones((1, K)),
         delta=problem.delta,
         r=problem.r,
     )

@@ -35,7 +35,7 @@ def make_equations(G: FloatArray) -> FloatArray:
 
 
 def draw_gaussian(rng: Generator, K: int, d: int) -> FloatArray:
-    return rng.normal(size=(d, K)) + rng.choice([-1.0, -0.5, 0.0, 0.3, 0.6])
+    return rng.normal(size=(d, K)) + float(rng.choice([-1.0, -0.5, 0.0, 0.3, 0.6]))
 
 
 def draw_integer(rng: Generator, K: int, d: int) -> FloatArray:
@@ -43,7 +43,7 @@ def draw_integer(rng: Generator, K: int, d: int) -> FloatArray:
 
 
 def draw_sparse(rng: Generator, K: int, d: int) -> FloatArray:
-    return rng.integers(-2, 2, size=(d, K)) * (rng.random((d, K)) < 0.3).astype(np.float64)
+    return np.where(rng.random((d, K)) < 0.3, rng.integers(-2, 2, size=(d, K)).astype(np.float64), 0.0)
 
 
 def draw_repeating(rng: Generator, K: int, d: int) -> FloatArray:
@@ -119,7 +119,7 @@ def solve_with_highs(objective: FloatArray, G: FloatArray) -> tuple[int, float, 
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    if result.status != SOLVED:
+    if result.fun is None or result.status != SOLVED:
         return int(result.status), np.nan, np.zeros(K)
     return SOLVED, -float(result.fun), np.asarray(result.x, dtype=np.float64)
 
@@ -156,7 +156,7 @@ def solve_exactly(objective: FloatArray, G: FloatArray) -> tuple[Fraction, Fract
         eliminate(table[i], table[0], 0)
     eliminate(second, table[0], 0)
     while True:
-        entering = next((j for j in range(n) if (first[j], second[j]) > (0, 0)), None)
+        entering = next((j for j in range(n) if first[j] > 0 or (first[j] == 0 and second[j] > 0)), None)
         if entering is None:
             return u0 + first[n], -second[n]
         ratios = [(row[n] / row[entering], basis[i], i) for i, row in enumerate(table) if row[entering] > 0]
@@ -217,4 +217,4 @@ def are_adjacent(G: FloatArray, first: IntArray, second: IntArray) -> bool:
     """Tell whether two different integer vertices share an edge: their common tight constraints leave one line."""
     on_arms = (first > 0) | (second > 0)
     tight_rows = (G @ first == 0) & (G @ second == 0)
-    return rank_of_tight(G, on_arms, tight_rows) == G.shape[1] - 1
+    return rank_of_tight(G, on_arms, tight_rows) == on_arms.size - 1

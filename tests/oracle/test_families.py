@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,8 +89,9 @@ def cheapest_on_a_line(name: str, means: FloatArray, weights: FloatArray, change
 
     def cost(first: FloatArray | float) -> FloatArray:
         second = (target - changes[0] * np.asarray(first)) / changes[1]
-        own = weights[0] * slow_divergence(name, means[0], first)
-        return own + weights[1] * slow_divergence(name, means[1], second)
+        costs: FloatArray = weights[0] * slow_divergence(name, means[0], first)
+        costs += weights[1] * slow_divergence(name, means[1], second)
+        return costs
 
     edge = (target - changes[1] * np.array([0.0, 1.0])) / changes[0]  # where the second arm meets its own edge
     ends = np.unique(np.clip([0.0, 1.0, *edge], 0.0, 1.0) if name == "bernoulli" else [0.0, max(edge[0], 0.0)])
@@ -120,12 +122,12 @@ def cheapest_by_duality(
     def respond_arm(mean: float, k: float) -> float:
         if k == 0.0:
             return mean
-        variance = (lambda z: z * (1.0 - z)) if name == "bernoulli" else (lambda z: z)
+        curvature = 1.0 if name == "bernoulli" else 0.0  # V(z) = z - curvature z^2
         if k < 0.0:
             low, high = 0.0, mean
         else:
             low, high = mean, 1.0 if name == "bernoulli" else mean / (1.0 - k) * 2.0 + 1.0
-        return float(brentq(lambda z: z - mean - k * variance(z), low, high, xtol=1e-16, rtol=1e-15))
+        return float(brentq(lambda z: z - mean - k * z * (1.0 - curvature * z), low, high, xtol=1e-16, rtol=1e-15))
 
     limits = [w / c for w, c in zip(weights, changes, strict=True) if c != 0.0]
     if name == "poisson":
@@ -139,31 +141,28 @@ def cheapest_by_duality(
 
 
 def cheapest_by_grid(means: FloatArray, weights: FloatArray, changes: FloatArray, target: float) -> float:
-    """Exponentials, three arms: a grid over two of them and a local search from its best point, for every choice."""
-    axis = np.geomspace(1e-3, 1e3, 121)
-    first, second = np.meshgrid(axis, axis, indexing="ij")
-    best = math.inf
-    for last in range(3):
-        a, b = (k for k in range(3) if k != last)
+    """Exponentials, three arms: a grid over two of them and a local search from its best point, for every pair."""
+    return min(
+        _cheapest_with_last_free(np.roll(means, k), np.roll(weights, k), np.roll(changes, k), target) for k in range(3)
+    )
 
-        def cost(x: FloatArray, y: FloatArray, a: int = a, b: int = b, last: int = last) -> FloatArray:
-            rest = (target - changes[a] * means[a] * x - changes[b] * means[b] * y) / changes[last]
-            return (
-                weights[a] * slow_divergence("exponential", 1.0, x)
-                + weights[b] * slow_divergence("exponential", 1.0, y)
-                + weights[last] * slow_divergence("exponential", means[last], rest)
-            )
 
-        values = cost(first, second)
-        start = np.unravel_index(int(np.argmin(values)), values.shape)
-        found = minimize(
-            lambda z, cost=cost: float(np.minimum(cost(np.exp(z[0]), np.exp(z[1])), 1e300)),
-            np.log([first[start], second[start]]),
-            method="Nelder-Mead",
-            options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000},
-        )
-        best = min(best, float(found.fun))
-    return best
+def _cheapest_with_last_free(means: FloatArray, weights: FloatArray, changes: FloatArray, target: float) -> float:
+    def cost(logarithms: FloatArray) -> FloatArray:
+        """Cost of the logarithms of two means relative to their estimates, shape (2, ...)."""
+        pair = np.exp(logarithms)
+        rest = target - changes[0] * means[0] * pair[0] - changes[1] * means[1] * pair[1]
+        costs: FloatArray = weights[2] * slow_divergence("exponential", means[2], rest / changes[2])
+        for k in range(2):
+            costs = costs + weights[k] * slow_divergence("exponential", 1.0, pair[k])
+        return costs
+
+    axis = np.log(np.geomspace(1e-3, 1e3, 121))
+    grid = np.array(np.meshgrid(axis, axis, indexing="ij")).reshape(2, -1)
+    start = grid[:, int(np.argmin(cost(grid)))]
+    options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000}
+    search: Any = minimize  # its stubs refuse this call
+    return float(search(lambda pair: min(float(cost(pair)), 1e300), start, method="Nelder-Mead", options=options).fun)
 
 
 # -- Divergence and confidence ends ----------------------------------------------------------------------------
@@ -237,8 +236,8 @@ def test_confidence_ends_agree_with_a_root_finder(name: str, level: float) -> No
 @pytest.mark.parametrize("level", LEVELS)
 def test_confidence_ends_at_the_edge_of_the_domain(level: float) -> None:
     bernoulli, poisson, exponential = (family_of(name) for name in CURVED)
-    assert confidence_ends(bernoulli, 0, 0.0, level) == (0.0, pytest.approx(-math.expm1(-level), rel=1e-14))
-    assert confidence_ends(bernoulli, 0, 1.0, level) == (pytest.approx(math.exp(-level), rel=1e-14), 1.0)
+    assert confidence_ends(bernoulli, 0, 0.0, level) == pytest.approx((0.0, -math.expm1(-level)), rel=1e-14, abs=0.0)
+    assert confidence_ends(bernoulli, 0, 1.0, level) == pytest.approx((math.exp(-level), 1.0), rel=1e-14, abs=0.0)
     assert confidence_ends(poisson, 0, 0.0, level) == (0.0, level)
     low, high = confidence_ends(exponential, 0, 0.0, level)
     assert 0.0 < low <= MEAN_MARGIN <= high < math.inf

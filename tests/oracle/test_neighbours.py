@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-import reference
-from reference import FAMILIES, FloatArray, Generator, IntArray
 from scipy.optimize import nnls
 
+from oracle import reference
+from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
 from polyarm.geometry.lp import OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
 from polyarm.geometry.neighbours import (
     TOO_MANY,
@@ -97,7 +97,7 @@ def test_neighbours_are_the_vertices_on_an_edge(family: str, unit: float) -> Non
         ]
         assert sorted(neighbours) == adjacent
         solved += 1
-        degenerate += np.count_nonzero(vertices[here] == 0) + np.count_nonzero(G @ vertices[here] == 0) >= K
+        degenerate += int((vertices[here] == 0).sum() + (G @ vertices[here] == 0).sum()) >= K
         alone += not adjacent
     assert solved >= 300
     assert degenerate >= 150
@@ -289,14 +289,12 @@ def test_every_edge_of_larger_degenerate_vertices_is_found(family: str) -> None:
         moves = list_moves(G, basis, work)
         if moves is None:
             most = max(before + after for before, after in itertools.pairwise(counts))
-            print(family, K, d, counts, capacity)
             assert counts[-1] > capacity or most > 2 * capacity
             too_many += 1
         else:
             assert len(moves) == counts[-1]
             check_edges(G, policy, moves, tolerance=1e-9)
         solved += 1
-    print(family, solved, too_many)
     assert too_many <= 40
 
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-import reference
-from reference import FAMILIES, FloatArray
 
+from oracle import reference
+from oracle.reference import FAMILIES, FloatArray
 from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
 from polyarm.geometry.vertices import (
     MAX_CANDIDATES,

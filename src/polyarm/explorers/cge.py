@@ -86,7 +86,7 @@ def step_cge(rule: CgeRule, state: CgeState, model: Model, rng: np.random.Genera
         return sample_blindly(state.round)
     allocation, columns = state.round.allocation, state.round.estimates.columns
     iterate, projection = state.iterate, work.round.projection
-    project_polytope(iterate, work.round.ones, columns, state.refit_nu, projection, allocation)
+    project_polytope(iterate, model.simplex[0], columns, state.refit_nu, projection, allocation)
     play_instance(
         model.family,
         state.round.estimates.mu_hat,
@@ -103,5 +103,5 @@ def step_cge(rule: CgeRule, state: CgeState, model: Model, rng: np.random.Genera
         climbed[a] = allocation[a]
     climb(work.game.gains, rule.step_size, rule.epsilon, climbed, state.squares, work.game.norm)
     project_polytope(climbed, work.game.norm, columns, state.climb_nu, projection, iterate)
-    confine(rule.round, state.round, work.round)
+    confine(rule.round, state.round, model, work.round)
     return track(rule.tracking, state.round)

@@ -93,5 +93,5 @@ def step_ctns(rule: CtnsRule, state: CtnsState, model: Model, rng: np.random.Gen
         work.maxmin,
         state.round.allocation,
     )
-    confine(rule.round, state.round, work.round)
+    confine(rule.round, state.round, model, work.round)
     return track(rule.tracking, state.round)

@@ -132,5 +132,5 @@ def step_lagex(rule: LagexRule, state: LagexState, model: Model, rng: np.random.
             work.game.gains[a] -= value / gamma * columns[row + 1, a]
     climb(work.game.gains, rule.step_size, rule.epsilon, state.iterate, state.squares, work.game.norm)
     project_simplex(state.iterate, work.game.norm, state.iterate)
-    confine(rule.round, state.round, work.round)
+    confine(rule.round, state.round, model, work.round)
     return track(rule.tracking, state.round)

@@ -131,5 +131,5 @@ def step_lats(rule: LatsRule, state: LatsState, model: Model, rng: np.random.Gen
             work.multiplier,
         )
         multiplier[row] = max(value, 0.0) / gamma
-    confine(rule.round, state.round, work.round)
+    confine(rule.round, state.round, model, work.round)
     return track(rule.tracking, state.round)

@@ -53,12 +53,11 @@ class PtnsState(NamedTuple):
 
 
 class PtnsWork(NamedTuple):
-    """Scratch of one step; `simplex` is the polytope without constraints."""
+    """Scratch of one step."""
 
     round: RoundWork
     maxmin: MaxMinWork
     arm_moves: Moves
-    simplex: FloatArray
     no_rows: FloatArray
 
 
@@ -71,7 +70,6 @@ def build_ptns(settings: PtnsSettings, model: Model) -> tuple[PtnsRule, PtnsStat
         make_round_work(model),
         make_maxmin_work(n_arms, n_arms, 0),
         make_moves(n_arms, 0),
-        np.ones((1, n_arms)),
         np.zeros(0),
     )
     return rule, state, work
@@ -91,7 +89,7 @@ def step_ptns(rule: PtnsRule, state: PtnsState, model: Model, rng: np.random.Gen
     solve_maxmin(
         work.arm_moves,
         n_arms,
-        work.simplex,
+        model.simplex,
         0.0,
         WARM_ITERATIONS,
         ACCURACY,
@@ -106,11 +104,11 @@ def step_ptns(rule: PtnsRule, state: PtnsState, model: Model, rng: np.random.Gen
     state.q[best] = 1.0 / n_arms
     project_polytope(
         state.plan,
-        work.round.ones,
+        model.simplex[0],
         state.round.estimates.columns,
         state.nu,
         work.round.projection,
         state.round.allocation,
     )
-    confine(rule.round, state.round, work.round)
+    confine(rule.round, state.round, model, work.round)
     return track(rule.tracking, state.round)

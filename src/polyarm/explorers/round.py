@@ -91,7 +91,6 @@ class RoundWork(NamedTuple):
     set_columns: FloatArray
     candidate: IntArray
     costs: FloatArray
-    ones: FloatArray
     confined: FloatArray
     lp: LpWork
     neighbours: NeighbourWork
@@ -144,7 +143,6 @@ def make_round_work(model: Model) -> RoundWork:
         set_columns=np.zeros((d + 1, n_arms)),
         candidate=make_candidate(d),
         costs=np.zeros(d),
-        ones=np.ones(n_arms),
         confined=np.zeros(n_arms),
         lp=make_lp_work(n_arms + 1, d),  # one more column: the Slater slack of the multiplier
         neighbours=make_neighbour_work(n_arms, d),
@@ -281,7 +279,7 @@ def has_alternatives(state: RoundState) -> bool:
 
 
 @inlined_kernel
-def confine(rule: RoundRule, state: RoundState, work: RoundWork) -> None:
+def confine(rule: RoundRule, state: RoundState, model: Model, work: RoundWork) -> None:
     """Move the allocation to the nearest point of the exploration set, if exploration is anytime.
 
     While that set is empty under the estimates the allocation stays as it is: nothing inside can be had.
@@ -293,7 +291,9 @@ def confine(rule: RoundRule, state: RoundState, work: RoundWork) -> None:
             columns = work.policy_columns
         feasible = solve_lp(state.estimates.mu_hat, columns, state.confine_basis, work.lp) == OPTIMAL
         if feasible and (
-            project_polytope(state.allocation, work.ones, columns, state.confine_nu, work.projection, work.confined)
+            project_polytope(
+                state.allocation, model.simplex[0], columns, state.confine_nu, work.projection, work.confined
+            )
             == PROJECTED
         ):
             for a in range(state.allocation.size):

@@ -63,7 +63,7 @@ def step_uniform(
     allocation = state.round.allocation
     for a in range(allocation.size):
         allocation[a] = 1.0 / allocation.size
-    confine(rule.round, state.round, work.round)
+    confine(rule.round, state.round, model, work.round)
     mark = rng.random()
     for a in range(allocation.size):
         mark -= allocation[a]

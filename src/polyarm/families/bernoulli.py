@@ -6,7 +6,7 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm.families.poisson import count_divergence
-from polyarm.families.roots import MAX_STEPS, ROOT, invert_excess_below, newton_step
+from polyarm.families.roots import LAST_STEP, MAX_STEPS, SAME_POINT, invert_excess_below, newton_step
 
 BERNOULLI = 2
 
@@ -24,35 +24,46 @@ def bernoulli_divergence(x: float, y: float) -> float:
 
 
 @kernel
+def _start_below(mean: float, level: float) -> float:
+    """Return a point near the lower end of the confidence interval, or below it.
+
+    Two terms of the end's series in the level; where they are no good, the end for the successes alone, whose
+    divergence is smaller: from there Newton comes in monotonically, because d is convex.
+    """
+    variance = mean * (1.0 - mean)
+    shift = math.sqrt(2.0 * variance * level)
+    if shift < 0.3 * min(mean, 1.0 - mean):
+        return mean - shift + (1.0 - 2.0 * mean) * level * (2 / 3)
+    return mean * math.exp(-invert_excess_below(level / mean))
+
+
+@kernel
 def _find_end(mean: float, level: float, start: float, side: float) -> float:
-    """Solve d(mean, y) = level on one side of the mean (+1 above), from a start beyond the end."""
+    """Solve d(mean, y) = level on one side of the mean (+1 above)."""
     y = start
     low, high = (mean, 1.0) if side > 0.0 else (0.0, mean)
     for step in range(MAX_STEPS):
         value = side * (bernoulli_divergence(mean, y) - level)
         slope = side * (y - mean) / (y * (1.0 - y))
-        after, low, high = newton_step(y, value, slope, low, high, step)
-        if abs(after - y) <= ROOT * y:
+        before = y
+        y, low, high = newton_step(y, value, slope, low, high, step)
+        scale = min(abs(y - mean), y, 1.0 - y)
+        if abs(y - before) <= max(LAST_STEP * scale, SAME_POINT * y):
             break
-        y = after
     return y
 
 
 @kernel
 def bernoulli_confidence_ends(mean: float, level: float) -> tuple[float, float]:
-    """Ends of {y : d(mean, y) <= level}.
-
-    d is at least its successes' and its failures' Poisson part, whose ends are therefore further out; from there
-    Newton comes in monotonically, because d is convex in y.
-    """
+    """Ends of {y : d(mean, y) <= level}."""
     if level <= 0.0:
         return mean, mean
     if mean <= 0.0:
         return 0.0, -math.expm1(-level)
     if mean >= 1.0:
         return math.exp(-level), 1.0
-    low = mean * math.exp(-invert_excess_below(level / mean))
-    high = 1.0 - (1.0 - mean) * math.exp(-invert_excess_below(level / (1.0 - mean)))
+    low = _start_below(mean, level)
+    high = 1.0 - _start_below(1.0 - mean, level)
     if low > 0.0:  # else it is smaller than any number
         low = _find_end(mean, level, low, -1.0)
     return low, _find_end(mean, level, min(high, _BELOW_ONE), 1.0)

@@ -32,11 +32,11 @@ from polyarm.families.exponential import (
     exponential_shift,
 )
 from polyarm.families.poisson import POISSON, poisson_confidence_ends, poisson_divergence, poisson_shift
-from polyarm.families.roots import MAX_STEPS, ROOT, newton_step
+from polyarm.families.roots import MAX_STEPS, SAME_POINT, newton_step
 from polyarm.geometry.neighbours import Moves
 from polyarm.tolerances import ALLOCATION_FLOOR
 
-#: The move's value has to meet its target within this, relative to the gap between them.
+#: The move's value meets its target within this, relative to the gap that was between them.
 _CLOSED = 1e-14
 #: Brackets are widened by this, so that rounding does not leave the root outside.
 _MARGIN = 1e-12
@@ -182,10 +182,10 @@ def _close_gap(
         rise, slope = _rise(kind, low, high, means, weights, moves, row, Tilt(0.0, sign, pivot, unit, bend, y))
         if abs(rise - gap) <= _CLOSED * gap:
             break
-        after, least, largest = newton_step(y, rise - gap, slope, least, largest, step)
-        if abs(after - y) <= ROOT * y:
+        before = y
+        y, least, largest = newton_step(y, rise - gap, slope, least, largest, step)
+        if abs(y - before) <= SAME_POINT * y:
             break
-        y = after
     found = Tilt(0.0, sign, pivot, unit, bend, y)
     cost = 0.0
     for k in range(moves.sizes[row]):

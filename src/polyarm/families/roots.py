@@ -11,8 +11,10 @@ from polyarm._compile import kernel
 MAX_STEPS = 120
 #: Newton runs free for this many steps; then every other one halves the bracket, so that it must close.
 FREE_STEPS = 12
-#: A root is found when the next step is smaller than this, relative to the point.
-ROOT = 4e-16
+#: A step this small, relative to the scale on which the function bends, is the last: the next would be its square.
+LAST_STEP = 1e-8
+#: Points closer than this, relative to themselves, are one.
+SAME_POINT = 4e-16
 #: Below this, u - log(1 + u) is summed as a series: the difference would lose digits.
 _SMALL = 0.1
 
@@ -29,7 +31,7 @@ def newton_step(x: float, value: float, slope: float, low: float, high: float, s
         high = x
     if slope > 0.0 and (step < FREE_STEPS or step % 2 == 0):
         guess = x - value / slope
-        if low < guess < high:
+        if low <= guess <= high:
             return guess, low, high
     if high == math.inf:
         return 2.0 * x + 1.0, low, high
@@ -59,31 +61,33 @@ def log_excess(a: float, b: float, difference: float) -> float:
 @kernel
 def invert_excess_above(v: float) -> float:
     """Return u >= 0 with u - log(1 + u) = v."""
-    u = v + math.sqrt(v * v + 2.0 * v)  # right of the root, and the function is convex: Newton comes down to it
-    low, high = 0.0, u
+    t = math.sqrt(2.0 * v)
+    u = t * (1.0 + t * (1 / 3 + t / 36))  # its series; for large v the function is nearly linear
+    low, high = 0.0, math.inf
     for step in range(MAX_STEPS):
         if u <= 0.0:
             break
         value = (_small_excess(u) if u < _SMALL else u - math.log1p(u)) - v
-        after, low, high = newton_step(u, value, u / (1.0 + u), low, high, step)
-        if abs(after - u) <= ROOT * u:
+        before = u
+        u, low, high = newton_step(u, value, u / (1.0 + u), low, high, step)
+        if abs(u - before) <= LAST_STEP * u:
             break
-        u = after
     return u
 
 
 @kernel
 def invert_excess_below(v: float) -> float:
     """Return s >= 0 such that the ratio exp(-s) < 1 has the excess v, that is exp(-s) - 1 + s = v."""
-    s = v / 3.0 + math.sqrt(v * v / 9.0 + 2.0 * v)  # Bernstein's bound: near the root on both ends of the scale
-    low, high = 0.0, v + 1.0 + s
+    t = math.sqrt(2.0 * v)
+    s = t * (1.0 + t * (1 / 6 + t / 36))
+    low, high = 0.0, math.inf
     for step in range(MAX_STEPS):
         if s <= 0.0:
             break
         u = math.expm1(-s)
         value = (_small_excess(u) if u > -_SMALL else u + s) - v
-        after, low, high = newton_step(s, value, -u, low, high, step)
-        if abs(after - s) <= ROOT * s:
+        before = s
+        s, low, high = newton_step(s, value, -u, low, high, step)
+        if abs(s - before) <= LAST_STEP * s:
             break
-        s = after
     return s

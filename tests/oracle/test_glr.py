@@ -1,0 +1,220 @@
+"""Gaussian likelihood ratios against a general solver, and neighbours against all vertices."""
+
+import numpy as np
+import pytest
+from scipy.optimize import LinearConstraint, minimize
+
+from oracle import reference
+from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
+from polyarm.families.family import Family, alternative_cost, divergence, make_family, write_nearest_alternative
+from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
+from polyarm.geometry.neighbours import Moves, find_neighbours, make_moves, make_neighbour_work, neighbour_capacity
+from polyarm.geometry.vertices import (
+    SUPPORT,
+    enumerate_vertices,
+    make_candidate,
+    make_vertex_work,
+    next_candidate,
+    solve_candidate,
+)
+from polyarm.statistics.glr import least_statistic, move_statistic, write_vertex_move
+
+
+def make_gaussian(rng: Generator, K: int) -> tuple[Family, FloatArray]:
+    """Return a family and its standard deviations, one per arm."""
+    std = rng.uniform(0.3, 3.0, size=K)
+    return make_family("gaussian", K, tuple(std.tolist())), std
+
+
+def make_single(move: FloatArray) -> Moves:
+    """Write one dense move sparsely, its zeros left out."""
+    arms = np.flatnonzero(move)
+    return Moves(arms[None, :].astype(np.int64), move[None, arms], np.array([arms.size], dtype=np.int64))
+
+
+def draw_move(rng: Generator, K: int) -> FloatArray:
+    """Draw the difference of two mixes, zero in some arms."""
+    on_arms = rng.random(K) < 0.7
+    on_arms[rng.permutation(K)[:2]] = True
+    move = np.zeros(K)
+    n = int(on_arms.sum())
+    move[on_arms] = rng.dirichlet(np.ones(n)) - rng.dirichlet(np.ones(n))
+    return move
+
+
+def dense_statistics(
+    means: FloatArray, std: FloatArray, pulls: FloatArray, policy: FloatArray, vertices: FloatArray, r: float
+) -> FloatArray:
+    """METHOD Section 3: (mu . (pi - v) + r)_+^2 / (2 sum_a sigma_a^2 (pi_a - v_a)^2 / N_a) for each vertex v."""
+    gaps = np.maximum((policy - vertices) @ means + r, 0.0)
+    return gaps**2 / (2.0 * ((policy - vertices) ** 2 @ (std**2 / pulls)))
+
+
+def test_cost_and_alternative_by_lagrange_conditions() -> None:
+    """The alternative is on the hyperplane, its weighted steps are parallel to the move, and the cost is its own."""
+    rng = np.random.default_rng(1)
+    for _ in range(1000):
+        K = int(rng.integers(2, 12))
+        family, std = make_gaussian(rng, K)
+        means, weights, move = rng.normal(size=K), rng.uniform(1.0, 100.0, size=K), draw_move(rng, K)
+        target = float(means @ move + 0.3 * rng.normal())
+        cost, gap = alternative_cost(family, means, weights, make_single(move), 0, target)
+        assert gap == pytest.approx(target - means @ move, abs=1e-12)
+        alternative = np.full(K, np.nan)
+        write_nearest_alternative(family, means, weights, make_single(move), 0, target, alternative)
+        if np.abs((alternative - means) / std).max() >= 9.99:
+            continue  # clipped, and no longer the nearest
+        assert alternative @ move == pytest.approx(target, abs=1e-10)
+        slopes = weights * (alternative - means) / std**2
+        price = gap / float((std**2 * move**2 / weights).sum())
+        assert slopes == pytest.approx(price * move, rel=1e-9, abs=1e-12)
+        assert cost == pytest.approx(float((weights * (alternative - means) ** 2 / (2.0 * std**2)).sum()), rel=1e-9)
+        parts = [weights[a] * divergence(family, a, means[a], alternative[a]) for a in range(K)]
+        assert cost == pytest.approx(sum(parts), rel=1e-9)
+
+
+def test_cost_by_a_general_solver() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        K = int(rng.integers(2, 7))
+        family, std = make_gaussian(rng, K)
+        means, weights, move = rng.normal(size=K), rng.uniform(0.5, 5.0, size=K), draw_move(rng, K)
+        target = float(means @ move) + float(rng.uniform(0.1, 1.0))
+
+        def cost_of(
+            means_there: FloatArray, w: FloatArray = weights, m: FloatArray = means, s: FloatArray = std
+        ) -> float:
+            return float((w * (means_there - m) ** 2 / (2.0 * s**2)).sum())
+
+        solution = minimize(
+            cost_of,
+            means,
+            method="SLSQP",
+            constraints=[LinearConstraint(move, target, target)],
+            options={"ftol": 1e-13},
+        )
+        assert solution.success
+        assert alternative_cost(family, means, weights, make_single(move), 0, target)[0] == pytest.approx(
+            solution.fun, rel=1e-5
+        )
+
+
+def test_moves_of_no_length_cost_infinity() -> None:
+    family = make_family("gaussian", 3, 1.0)
+    nowhere = Moves(np.zeros((1, 4), dtype=np.int64), np.zeros((1, 4)), np.zeros(1, dtype=np.int64))
+    cost, gap = alternative_cost(family, np.ones(3), np.ones(3), nowhere, 0, 0.5)
+    assert cost == np.inf
+    assert gap == 0.5
+
+
+def solve(objective: FloatArray, G: FloatArray) -> tuple[FloatArray, IntArray, Moves, int] | None:
+    """Return the optimal vertex, its basis, the moves to its neighbours and their number; None for an empty set."""
+    d, K = G.shape
+    columns, basis, work, policy = reference.make_columns(G), make_basis(d), make_lp_work(K, d), np.zeros(K)
+    if solve_lp(objective, columns, basis, work) != OPTIMAL:
+        return None
+    write_vertex(K, basis, work.inverse, policy)
+    moves = make_moves(neighbour_capacity(K, d), d)
+    return policy, basis, moves, find_neighbours(columns, basis, work.inverse, make_neighbour_work(K, d), moves)
+
+
+@pytest.mark.parametrize("family_of_sets", ["gaussian", "integer", "sparse", "repeating", "decimal"])
+def test_without_tolerance_the_neighbours_suffice(family_of_sets: str) -> None:
+    """r = 0: the least statistic over the neighbours of the optimum is the least over all vertices."""
+    rng = np.random.default_rng(3)
+    compared = farther = 0
+    for _ in range(300):
+        K, d = int(rng.integers(2, 9)), int(rng.integers(0, 5))
+        G, means = FAMILIES[family_of_sets](rng, K, d), rng.normal(size=K)
+        found = solve(means, G)
+        if found is None:
+            continue
+        policy, _, moves, count = found
+        assert count >= 0
+        vertices = enumerate_vertices(reference.make_columns(G))
+        others = vertices[np.abs(vertices - policy).max(axis=1) > 1e-9]
+        family, std = make_gaussian(rng, K)
+        pulls = rng.integers(1, 1000, size=K).astype(np.float64)
+        least, worst = least_statistic(family, means, pulls, moves, count, 0.0, True)
+        if len(others) == 0:
+            assert (least, worst) == (np.inf, -1)
+            continue
+        statistics = dense_statistics(means, std, pulls, policy, others, 0.0)
+        assert least == pytest.approx(statistics.min(), rel=1e-7)
+        assert 0 <= worst < count
+        compared += 1
+        farther += len(others) > count
+    assert compared >= 50
+    assert farther >= 10, "in the other sets every vertex is a neighbour"
+
+
+def test_with_tolerance_the_neighbours_do_not_suffice() -> None:
+    """r > 0: the neighbours only bound the least statistic from above, and sometimes strictly."""
+    rng = np.random.default_rng(4)
+    strictly = 0
+    for _ in range(200):
+        K, d = int(rng.integers(4, 9)), int(rng.integers(1, 5))
+        G, means = reference.draw_gaussian(rng, K, d), rng.normal(size=K)
+        found = solve(means, G)
+        if found is None or found[3] == 0:
+            continue
+        policy, _, moves, count = found
+        vertices = enumerate_vertices(reference.make_columns(G))
+        others = vertices[np.abs(vertices - policy).max(axis=1) > 1e-9]
+        family, std = make_gaussian(rng, K)
+        pulls = rng.integers(1, 1000, size=K).astype(np.float64)
+        least, _ = least_statistic(family, means, pulls, moves, count, 0.5, True)
+        everywhere = dense_statistics(means, std, pulls, policy, others, 0.5).min()
+        assert least >= everywhere * (1.0 - 1e-9)
+        strictly += least > 1.01 * everywhere
+    assert strictly >= 10
+
+
+def test_statistics_of_all_vertices() -> None:
+    """The move to each candidate's vertex, and its statistic for both signs of the margin."""
+    rng = np.random.default_rng(5)
+    seen = 0
+    for _ in range(60):
+        K, d = int(rng.integers(2, 8)), int(rng.integers(0, 4))
+        G, means = reference.draw_gaussian(rng, K, d), rng.normal(size=K)
+        found = solve(means, G)
+        if found is None:
+            continue
+        policy, basis, _, _ = found
+        family, std = make_gaussian(rng, K)
+        pulls = rng.integers(1, 1000, size=K).astype(np.float64)
+        columns, candidate, work, move = (
+            reference.make_columns(G),
+            make_candidate(d),
+            make_vertex_work(d),
+            make_moves(1, d),
+        )
+        while next_candidate(K, d, candidate):
+            if not solve_candidate(columns, candidate, work):
+                continue
+            vertex = np.zeros(K)
+            size = candidate[SUPPORT, 0]
+            vertex[candidate[SUPPORT, 1 : 1 + size]] = work.values[:size]
+            write_vertex_move(policy, basis, candidate, work.values, move)
+            dense = np.zeros(K)
+            np.add.at(dense, move.arms[0, : move.sizes[0]], move.changes[0, : move.sizes[0]])
+            assert dense == pytest.approx(vertex - policy, abs=1e-12)
+            if np.abs(dense).max() < 1e-9:
+                continue
+            for r in (0.0, 0.3):
+                expected = dense_statistics(means, std, pulls, policy, vertex[None, :], r)[0]
+                assert move_statistic(family, means, pulls, move, 0, r, True) == pytest.approx(expected, rel=1e-6)
+            # As printed in the paper, (r - gap)^2, for either sign.
+            gap = float(means @ (policy - vertex))
+            printed = (0.3 - gap) ** 2 / (2.0 * float((dense**2 * std**2 / pulls).sum()))
+            assert move_statistic(family, means, pulls, move, 0, -0.3, False) == pytest.approx(printed, rel=1e-6)
+            seen += 1
+    assert seen >= 200
+
+
+def test_one_sided_statistics_of_better_moves_are_zero() -> None:
+    family = make_family("gaussian", 2, 1.0)
+    better = make_single(np.array([-1.0, 1.0]))
+    means, pulls = np.array([0.0, 1.0]), np.array([10.0, 10.0])
+    assert move_statistic(family, means, pulls, better, 0, 0.0, True) == 0.0
+    assert move_statistic(family, means, pulls, better, 0, 0.0, False) == pytest.approx(1.0 / (2.0 * 0.2))

@@ -263,7 +263,7 @@ def price_constraints(truth: Truth, r: float) -> list[dict[str, Any]]:
         rows.append(
             {
                 "name": constraint.name,
-                "slack": max(float(slack[i]), 0.0),
+                "slack": max(float(slack[i]), 0.0) + 0.0,  # no minus zero
                 "reward_per_unit": max(float(prices[i]), 0.0) * unit,
                 "T_per_unit": slopes[1] if smooth else None,
             }

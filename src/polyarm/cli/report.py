@@ -80,7 +80,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
     }
     if record.policy is None:
         if as_json:
-            print_json({**head, "policy": None, "settings": session.plan.settings.model_dump(mode="json")})
+            print_json({**head, "policy": None, "settings": session.plan.recorded_settings()})
         else:
             console.print(
                 f"{head['explorer']} on {head['instance']}: no mix after {record.steps} pulls; either some arm was "
@@ -102,11 +102,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
                 "proved": list(answer.claims.proved),
                 "not_proved": list(answer.claims.not_proved),
                 "truth": {"feasible": record.feasible, "correct": record.correct},
-                "settings": {
-                    **session.plan.settings.model_dump(mode="json"),
-                    "delta": session.problem.delta,
-                    "r": session.problem.r,
-                },
+                "settings": session.plan.recorded_settings(),
             }
         )
         return

@@ -82,11 +82,7 @@ def replay(
         rows_used=dict(zip(problem.arms, used, strict=True)),
         rows_left=dict(zip(problem.arms, left, strict=True)),
         exhausted_arm=exhausted_arm,
-        settings={
-            **plan.settings.model_dump(mode="json"),
-            "delta": plan.problem.delta,
-            "r": plan.problem.r,
-        },
+        settings=plan.recorded_settings(),
         session=session,
     )
 

@@ -43,6 +43,10 @@ class Plan:
     settings: RoundSettings
     model: Model
 
+    def recorded_settings(self) -> dict[str, Any]:
+        """Return every setting in force, with the problem's delta and r, as plain JSON types."""
+        return {**self.settings.model_dump(mode="json"), "delta": self.problem.delta, "r": self.problem.r}
+
 
 def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> Plan:
     """Validate an explorer's name and settings and compile the problem for it."""

@@ -167,11 +167,7 @@ def simulate(
                 if progress is not None:
                     progress(index * seeds + len(records), total)
             steps = sum(record.steps for record in records)
-            recorded = {
-                **plan.settings.model_dump(mode="json"),
-                "delta": plan.problem.delta,
-                "r": plan.problem.r,
-            }
+            recorded = plan.recorded_settings()
             cells.append(
                 Cell(
                     instance.name,

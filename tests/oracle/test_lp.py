@@ -150,6 +150,17 @@ def test_small_integer_programs_agree_with_rational_arithmetic(family: str) -> N
             assert check_point(objective, G, basis, work) == pytest.approx(float(value), abs=1e-12)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "integer", "repeating"])
+def test_programs_too_large_for_greedy_pivots_alone(family: str) -> None:
+    """Some of these take hundreds of pivots: Bland's rule has to finish them."""
+    rng = np.random.default_rng(8)
+    for _ in range(12):
+        K, d = int(rng.integers(100, 400)), int(rng.integers(20, 50))
+        G, objective, basis = FAMILIES[family](rng, K, d), rng.normal(size=K), make_basis(d)
+        status, work = solve(objective, G, basis)
+        assert check_against_highs(objective, G, basis, work, status)
+
+
 def test_without_constraints_the_best_arm_is_optimal() -> None:
     objective = np.array([0.5, 2.0, -1.0])
     basis = make_basis(0)

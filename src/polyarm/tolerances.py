@@ -5,6 +5,8 @@ Kernels see rows divided by their noise scale and policies on the simplex, so ab
 
 #: A basic variable this far below zero still counts as feasible, and this close to zero as zero.
 PRIMAL = 1e-10
+#: Basic variables that differ by no more than this reach zero together.
+TIE = 1e-12
 #: Reduced costs are positive above this multiple of the largest objective coefficient.
 DUAL = 1e-11
 #: Smaller pivots are not taken, and smaller tableau entries count as zero.
@@ -13,7 +15,7 @@ PIVOT = 1e-10
 SINGULAR = 1e-11
 #: Phase one ends infeasible when its artificial variable stays above this.
 INFEASIBLE = 1e-9
-#: Stationarity of a projection: the largest violated or slack-but-priced row, relative to G's largest entry.
+#: Stationarity of a projection: the largest violated or slack-but-priced row, relative to the row's largest entry.
 PROJECTION = 1e-12
 #: Policies whose shares differ by no more than this are one policy.
 SAME_POLICY = 1e-9

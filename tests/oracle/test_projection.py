@@ -13,9 +13,9 @@ from oracle.reference import FAMILIES, FloatArray, Generator
 from polyarm.geometry.projection import PROJECTED, make_projection_work, project_polytope, project_simplex
 
 WEIGHTS = ["equal", "spread"]
-SETS = ["gaussian", "integer", "sparse", "repeating", "decimal"]
+SETS = [*FAMILIES, "pinned"]
 #: How far away the point is, and its weights.
-CONDITIONS = [(1.0, "equal"), (1.0, "spread"), (1e3, "equal")]
+CONDITIONS = [(1.0, "equal"), (1.0, "spread"), (1e3, "equal"), (1e3, "spread")]
 
 
 def draw_weights(rng: Generator, kind: str, K: int) -> FloatArray:
@@ -32,9 +32,19 @@ def draw_point(rng: Generator, distance: float, K: int) -> FloatArray:
     return rng.normal(size=K) * distance
 
 
+def draw_pinned(rng: Generator, K: int, d: int) -> FloatArray:
+    """Equalities through a planted mix (a single one once there are enough of them), feasible up to round-off."""
+    inside = rng.dirichlet(np.ones(K))
+    G = rng.normal(size=(d, K))
+    G -= (G @ inside)[:, None]
+    for i in range(1, d, 2):
+        G[i] = -G[i - 1]
+    return G
+
+
 def draw_nonempty(rng: Generator, family: str, K: int, d: int) -> FloatArray:
     while True:
-        G = FAMILIES[family](rng, K, d)
+        G = draw_pinned(rng, K, d) if family == "pinned" else FAMILIES[family](rng, K, d)
         if reference.solve_with_highs(np.zeros(K), G)[0] == reference.SOLVED:
             return G
 
@@ -196,12 +206,13 @@ def test_a_face_of_the_simplex(kind: str) -> None:
         assert project(point, weights, forbidden.astype(np.float64)[None, :]) == pytest.approx(expected, abs=1e-9)
 
 
-def test_redundant_rows_change_nothing() -> None:
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_redundant_rows_change_nothing(kind: str) -> None:
     rng = np.random.default_rng(7)
     for _ in range(60):
         K, d = int(rng.integers(2, 51)), int(rng.integers(1, 6))
         G = draw_nonempty(rng, "gaussian", K, d)
-        point, weights = draw_point(rng, 1.0, K), draw_weights(rng, "equal", K)
+        point, weights = draw_point(rng, 1.0, K), draw_weights(rng, kind, K)
         implied = rng.dirichlet(np.ones(d), size=2) @ G - 0.1
         redundant = np.vstack([G, implied, 2.0 * G[:1], G[-1:], np.zeros((1, K))])
         assert project(point, weights, redundant) == pytest.approx(project(point, weights, G), abs=1e-8)

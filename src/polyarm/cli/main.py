@@ -174,4 +174,7 @@ def _explain(error: Exception) -> NoReturn:
     if isinstance(error, PolyarmError):
         print(f"polyarm: {error}", file=sys.stderr)
         sys.exit(2)
+    if isinstance(error, OSError):  # a full disk, an output that cannot be written
+        print(f"polyarm: {error}", file=sys.stderr)
+        sys.exit(1)
     raise error

@@ -32,6 +32,8 @@ from polyarm.explorers.settings import RoundSettings
 from polyarm.problem import Model, Problem, build_model
 
 _FORMAT = 1
+#: Sums of larger outcomes could overflow, and squares of their means would.
+_LARGEST_OUTCOME = 1e100
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,6 @@ def _finite(field: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"{field}: expected a number, got {reprlib.repr(value)}") from None
-    if not np.isfinite(number):
-        raise InvalidInput(f"{field}: expected a finite number, got {number}")
+    if not abs(number) <= _LARGEST_OUTCOME:
+        raise InvalidInput(f"{field}: expected a finite number of at most {_LARGEST_OUTCOME:g}, got {number}")
     return number

@@ -6,7 +6,7 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray, IntArray
-from polyarm.tolerances import DUAL, INFEASIBLE, PIVOT, PRIMAL, SINGULAR
+from polyarm.tolerances import DUAL, INFEASIBLE, PIVOT, PRIMAL, SINGULAR, TIE
 
 OPTIMAL = 0
 EMPTY = 1
@@ -144,25 +144,33 @@ def _choose_entering(n_variables: int, threshold: float, bland: bool, work: LpWo
 
 
 @kernel
+def _longest_step(work: LpWork) -> float:
+    """How far the entering variable may rise before a basic one falls below -TIE (Harris).
+
+    A tolerance on the ratios themselves would let a variable that falls at rate 1e5 end at -1e-5.
+    """
+    longest = np.inf
+    for i in range(work.entering.size):
+        if work.entering[i] > PIVOT:
+            longest = min(longest, (max(work.inverse[i, 0], 0.0) + TIE) / work.entering[i])
+    return longest
+
+
+@kernel
 def _choose_leaving(bland: bool, basis: IntArray, work: LpWork) -> int:
-    """Ratio test: the row that first reaches zero; ties to the largest pivot (Bland: lowest variable)."""
+    """Ratio test: of the rows that reach zero within the longest step, the largest pivot (Bland: lowest variable)."""
+    longest = _longest_step(work)
     chosen = -1
-    shortest = np.inf
     for i in range(basis.size):
         step = work.entering[i]
-        if step > PIVOT:
-            ratio = max(work.inverse[i, 0], 0.0) / step
-            if chosen < 0 or ratio < shortest - PRIMAL:
-                better = True
-            elif ratio > shortest + PRIMAL:
-                better = False
-            elif bland:
+        if step > PIVOT and max(work.inverse[i, 0], 0.0) <= longest * step:
+            better = chosen < 0
+            if not better and bland:
                 better = basis[i] < basis[chosen]
-            else:
+            elif not better:
                 better = step > work.entering[chosen]
             if better:
                 chosen = i
-            shortest = min(shortest, ratio)
     return chosen
 
 
@@ -201,9 +209,7 @@ def _restore_feasibility(columns: FloatArray, basis: IntArray, work: LpWork) -> 
         _compute_entering(columns, entering, work)
         leaving = _choose_leaving(bland, basis, work)
         # The artificial leaves as soon as it may, ties included: its row is never worse than the others.
-        if leaving < 0 or work.inverse[home, 0] / work.entering[home] <= (
-            max(work.inverse[leaving, 0], 0.0) / work.entering[leaving] + PRIMAL
-        ):
+        if leaving < 0 or work.inverse[home, 0] <= _longest_step(work) * work.entering[home]:
             leaving = home
         _pivot(leaving, entering, basis, work)
         if leaving == home:
@@ -254,6 +260,30 @@ def _set_cold_basis(objective: FloatArray, columns: FloatArray, basis: IntArray)
 
 
 @kernel
+def _lowest(work: LpWork) -> float:
+    """Return the lowest basic variable, or zero."""
+    lowest = 0.0
+    for i in range(work.inverse.shape[0]):
+        lowest = min(lowest, work.inverse[i, 0])
+    return lowest
+
+
+@kernel
+def _solve_from(objective: FloatArray, columns: FloatArray, basis: IntArray, work: LpWork) -> int:
+    """Both phases from an inverted basis; OPTIMAL only if the final basis, freshly inverted, is feasible."""
+    moved = _lowest(work) < -PRIMAL
+    if moved:
+        status = _restore_feasibility(columns, basis, work)
+        if status != OPTIMAL:
+            return status
+    status, pivots = _improve(objective, columns, basis, work)
+    if status == OPTIMAL and (moved or pivots > 0):
+        feasible = invert_basis(columns, basis, work) and _lowest(work) >= -INFEASIBLE
+        status = OPTIMAL if feasible else ITERATION_LIMIT
+    return status
+
+
+@kernel
 def solve_lp(objective: FloatArray, columns: FloatArray, basis: IntArray, work: LpWork) -> int:
     r"""Maximise a linear objective over a polytope, starting from (and leaving) a basis.
 
@@ -264,22 +294,16 @@ def solve_lp(objective: FloatArray, columns: FloatArray, basis: IntArray, work: 
     the inverse of the final basis, freshly computed, so that it depends on the basis and not on the path.
     Degenerate programs: Bland's rule after a number of greedy pivots.
     """
-    m = columns.shape[0]
-    if basis[0] < 0 or not invert_basis(columns, basis, work):
+    warm = basis[0] >= 0 and invert_basis(columns, basis, work)
+    if not warm:
         _set_cold_basis(objective, columns, basis)
         invert_basis(columns, basis, work)
-    lowest = 0.0
-    for i in range(m):
-        lowest = min(lowest, work.inverse[i, 0])
-    moved = lowest < -PRIMAL
-    if moved:
-        status = _restore_feasibility(columns, basis, work)
-        if status != OPTIMAL:
-            basis[0] = -1
-            return status
-    status, pivots = _improve(objective, columns, basis, work)
-    if status == OPTIMAL and (moved or pivots > 0) and not invert_basis(columns, basis, work):
-        status = ITERATION_LIMIT
+    status = _solve_from(objective, columns, basis, work)
+    if status != OPTIMAL and warm:
+        # An almost singular warm basis spoils every update: once more from a basis that cannot.
+        _set_cold_basis(objective, columns, basis)
+        invert_basis(columns, basis, work)
+        status = _solve_from(objective, columns, basis, work)
     if status != OPTIMAL:
         basis[0] = -1
     return status

@@ -12,7 +12,7 @@ from polyarm.tolerances import PROJECTION, SINGULAR
 PROJECTED = 0
 NOT_CONVERGED = 1
 
-_MAX_NEWTON_STEPS = 200
+_MAX_NEWTON_STEPS = 2000
 _MAX_LINE_SEARCH = 200
 
 
@@ -21,12 +21,20 @@ class ProjectionWork(NamedTuple):
 
     shifted: FloatArray
     trial: FloatArray
+    means: FloatArray
+    scales: FloatArray
     newton: NewtonWork
 
 
 def make_projection_work(n_arms: int, n_constraints: int) -> ProjectionWork:
     """Allocate the scratch for polytopes of one shape."""
-    return ProjectionWork(np.zeros(n_arms), np.zeros(n_constraints), make_newton_work(n_constraints))
+    return ProjectionWork(
+        np.zeros(n_arms),
+        np.zeros(n_constraints),
+        np.zeros(n_constraints),
+        np.zeros(n_constraints),
+        make_newton_work(n_constraints),
+    )
 
 
 @kernel
@@ -50,13 +58,29 @@ def project_simplex(point: FloatArray, weights: FloatArray, projection_out: Floa
                 total += point[a]
                 curvature += 1.0 / weights[a]
                 active += 1
-        # The support only shrinks; that it does not, or grows by round-off at huge entries, means it is final.
+        # The support only shrinks; that it does not, or grows by round-off (ties), means it is final.
         if active >= support or active == 0:
             break
         support = active
         tau = total / curvature
+    # Shares of a point far away are differences of large numbers: what they miss to sum to one is spread again.
+    excess = -1.0
+    mass = 0.0
+    top = 0
+    for a in range(n):
+        if point[a] * weights[a] > point[top] * weights[top]:
+            top = a
     for a in range(n):
         projection_out[a] = max(0.0, point[a] - tau / weights[a])
+        if projection_out[a] > 0.0:
+            excess += projection_out[a]
+            mass += 1.0 / weights[a]
+    if mass == 0.0:
+        projection_out[top] = 1.0
+    else:
+        for a in range(n):
+            if projection_out[a] > 0.0:
+                projection_out[a] = max(0.0, projection_out[a] - excess / (mass * weights[a]))
 
 
 @kernel
@@ -84,7 +108,9 @@ def _evaluate_dual(
 
 
 @kernel
-def _write_curvature(weights: FloatArray, columns: FloatArray, projection: FloatArray, hessian_out: FloatArray) -> None:
+def _write_curvature(
+    weights: FloatArray, columns: FloatArray, projection: FloatArray, means_out: FloatArray, hessian_out: FloatArray
+) -> None:
     """Write minus the Hessian of the dual on the current support: weighted covariances of the rows."""
     m, n = columns.shape
     mass = 0.0
@@ -96,22 +122,67 @@ def _write_curvature(weights: FloatArray, columns: FloatArray, projection: Float
         for a in range(n):
             if projection[a] > 0.0:
                 mean += columns[i + 1, a] / weights[a]
-        mean /= mass
+        means_out[i] = mean / mass
         for k in range(i + 1):
             covariance = 0.0
             for a in range(n):
                 if projection[a] > 0.0:
-                    covariance += (columns[i + 1, a] - mean) * columns[k + 1, a] / weights[a]
+                    # Centred twice: a variance must not come out negative.
+                    covariance += (columns[i + 1, a] - means_out[i]) * (columns[k + 1, a] - means_out[k]) / weights[a]
             hessian_out[i, k] = covariance
 
 
 @kernel
-def _residual(multipliers: FloatArray, gradient: FloatArray) -> float:
-    """Largest violated row, or row with a positive multiplier that is not tight."""
+def _residual(multipliers: FloatArray, work: ProjectionWork) -> float:
+    """Largest violated row, or row with a positive multiplier that is not tight, relative to the row's entries."""
     worst = 0.0
     for i in range(multipliers.size):
-        worst = max(worst, abs(gradient[i]) if multipliers[i] > 0.0 else gradient[i])
+        amount = work.newton.gradient[i] / work.scales[i]
+        worst = max(worst, abs(amount) if multipliers[i] > 0.0 else amount)
     return worst
+
+
+@kernel
+def _find_direction(
+    weights: FloatArray, columns: FloatArray, multipliers: FloatArray, work: ProjectionWork, projection: FloatArray
+) -> None:
+    """Write the Newton direction of the multipliers, solved for rows scaled to entries of one."""
+    newton, scales = work.newton, work.scales
+    _write_curvature(weights, columns, projection, work.means, newton.hessian)
+    curvature = 0.0  # of a row over all arms: what the dual's curvature can be once more arms join the support
+    for i in range(multipliers.size):
+        total = 0.0
+        for a in range(weights.size):
+            total += columns[i + 1, a] * columns[i + 1, a] / weights[a]
+        curvature = max(curvature, total / (scales[i] * scales[i]))
+        newton.gradient[i] /= scales[i]
+        for k in range(i + 1):
+            newton.hessian[i, k] /= scales[i] * scales[k]
+    find_newton_direction(multipliers, 1e-10 * curvature + SINGULAR, newton)
+    for i in range(multipliers.size):
+        newton.gradient[i] *= scales[i]
+        newton.direction[i] /= scales[i]
+
+
+@kernel
+def _polish(
+    weights: FloatArray, columns: FloatArray, multipliers: FloatArray, work: ProjectionWork, projection_out: FloatArray
+) -> None:
+    """Take the Newton step in the shares instead of the multipliers: no difference of large numbers."""
+    m, n = columns.shape
+    gradient, direction = work.newton.gradient, work.newton.direction
+    for a in range(n):
+        if projection_out[a] > 0.0:
+            change = 0.0
+            for i in range(m - 1):
+                change += direction[i] * (columns[i + 1, a] - work.means[i])
+            projection_out[a] = max(0.0, projection_out[a] - change / weights[a])
+    for i in range(m - 1):
+        multipliers[i] = max(0.0, multipliers[i] + direction[i])
+        total = 0.0
+        for a in range(n):
+            total += columns[i + 1, a] * projection_out[a]
+        gradient[i] = total
 
 
 @kernel
@@ -144,21 +215,25 @@ def project_polytope(
     """
     d = multipliers.size
     trial, gradient, direction = work.trial, work.newton.gradient, work.newton.direction
-    accepted = 1.0
-    curvature = 0.0  # of a row over all arms: what the dual's curvature can be once more arms join the support
-    for i in range(1, columns.shape[0]):
-        total = 0.0
-        for a in range(columns.shape[1]):
-            accepted = max(accepted, abs(columns[i, a]))
-            total += columns[i, a] * columns[i, a] / weights[a]
-        curvature = max(curvature, total)
-    accepted *= PROJECTION
+    largest = 1.0
+    for i in range(d):
+        scale = 1e-3  # a row of nothing but round-off is not to be satisfied to more digits
+        for a in range(point.size):
+            scale = max(scale, abs(columns[i + 1, a]))
+        work.scales[i] = scale
+        largest = max(largest, scale)
     _evaluate_dual(point, weights, columns, multipliers, work, projection_out)
     for _ in range(_MAX_NEWTON_STEPS):
-        if _residual(multipliers, gradient) <= accepted:
+        residual = _residual(multipliers, work)
+        if residual <= PROJECTION:
             return PROJECTED
-        _write_curvature(weights, columns, projection_out, work.newton.hessian)
-        find_newton_direction(multipliers, 1e-9 * curvature + SINGULAR, work.newton)
+        _find_direction(weights, columns, multipliers, work, projection_out)
+        if residual <= 1e-6:
+            _polish(weights, columns, multipliers, work, projection_out)
+            if _residual(multipliers, work) <= PROJECTION:
+                return PROJECTED
+            _evaluate_dual(point, weights, columns, multipliers, work, projection_out)
+            _find_direction(weights, columns, multipliers, work, projection_out)
         initial_slope = _slope(gradient, direction)
         longest = 1.0
         blocking = -1
@@ -166,24 +241,37 @@ def project_polytope(
             if direction[i] < 0.0 and multipliers[i] + longest * direction[i] < 0.0:
                 longest = -multipliers[i] / direction[i]
                 blocking = i
+        # Where the dual is flat the Newton step is huge: start short and lengthen, so as to stop at the first maximum.
+        reach, size = 1.0, 0.0
+        for a in range(point.size):
+            reach = max(reach, abs(point[a] * weights[a]))
+        reach /= largest
+        for i in range(d):
+            reach = max(reach, multipliers[i])
+            size = max(size, abs(direction[i]))
         low, low_slope = 0.0, initial_slope
         high, high_slope = longest, 0.0
-        step = longest
+        bracketed = False
+        step = min(longest, reach / size)
         for attempt in range(_MAX_LINE_SEARCH):
             for i in range(d):
                 trial[i] = max(0.0, multipliers[i] + step * direction[i])
             _evaluate_dual(point, weights, columns, trial, work, projection_out)
             slope = _slope(gradient, direction)
-            # The slope falls along the line; a full step that still climbs is as far as we may go.
-            if slope >= -1e-9 * initial_slope and (attempt == 0 or slope <= 1e-9 * initial_slope):
+            if abs(slope) <= 1e-9 * initial_slope:
                 break
             if slope > 0.0:
                 low, low_slope = step, slope
+                if step == longest:
+                    break
             else:
                 high, high_slope = step, slope
+                bracketed = True
             if high - low <= 1e-15 * high:
                 break
-            if attempt % 3 == 2:
+            if not bracketed:
+                step = min(longest, 8.0 * step)
+            elif attempt % 3 == 2:
                 step = 0.5 * (low + high)
             else:
                 step = low + (high - low) * low_slope / (low_slope - high_slope)
@@ -191,4 +279,4 @@ def project_polytope(
             multipliers[i] = trial[i]
         if blocking >= 0 and step == longest:
             multipliers[blocking] = 0.0
-    return PROJECTED if _residual(multipliers, gradient) <= accepted else NOT_CONVERGED
+    return PROJECTED if _residual(multipliers, work) <= PROJECTION else NOT_CONVERGED

@@ -187,6 +187,8 @@ def _reweigh(count: int, q: FloatArray, work: MaxMinWork) -> None:
     for row in range(count):
         if work.strength[row] < np.inf:
             total += q[row] * work.times[row] * work.strength[row]
+    if total <= 0.0:
+        return  # no alternative can be reached: nothing to weigh
     for row in range(count):
         q[row] = max(q[row] * work.times[row] / total, _LEAST_WEIGHT) if work.times[row] > 0.0 else _LEAST_WEIGHT
 
@@ -238,32 +240,38 @@ def _fit_level(penalty: FloatArray, strength: float, work: MaxMinWork) -> float:
     z is at least -g_a for every arm. If the sum is too large even there, the arm with the lowest penalty is worth more
     than any balance: z is that bound, and the arm's price (nearly) zero.
     """
-    cheapest = 0
-    for a in range(penalty.size):
-        if penalty[a] < penalty[cheapest]:
-            cheapest = a
-    lowest = -penalty[cheapest]
     goal = math.sqrt(strength)
-    low = lowest
-    high = lowest + strength / max(work.needs[cheapest], 1e-300)  # the cheapest arm alone reaches the goal there
-    z = low
+    lowest, high = -np.inf, np.inf
+    total_needs, total_penalty = 0.0, 0.0
+    for a in range(penalty.size):
+        lowest = max(lowest, -penalty[a])
+        high = min(high, strength / max(work.needs[a], 1e-300) - penalty[a])  # arm a alone reaches the goal there
+        total_needs += work.needs[a]
+        total_penalty += penalty[a]
+    low = max(lowest, (strength / total_needs - total_penalty) / penalty.size)  # Cauchy-Schwarz
+    z = lowest
     for iteration in range(100):
         root = 0.0
         slope = 0.0
         for a in range(penalty.size):
             price = z + penalty[a]
             if price > 0.0:
-                root += math.sqrt(work.needs[a] * price)
-                slope += 0.5 * math.sqrt(work.needs[a] / price)
-        if (iteration == 0 and root >= goal) or abs(root - goal) <= 1e-12 * goal:
+                part = math.sqrt(work.needs[a] * price)
+                root += part
+                slope += 0.5 * part / price
+        if (iteration == 0 and root >= goal) or abs(root - goal) <= 1e-10 * goal:
             break
-        if root < goal:
-            low = z
+        # The sum is concave in z, so Newton from the left stays left of the solution: no bracketing needed there.
+        if iteration == 0:
+            z = low if low > lowest else low + 1e-3 * (high - low)
         else:
-            high = z
-        z = z + (goal - root) / slope if slope > 0.0 and iteration > 0 else 0.5 * (low + high)
-        if not low < z < high:
-            z = 0.5 * (low + high)
+            if root < goal:
+                low = z
+            else:
+                high = z
+            z += (goal - root) / slope
+            if not low < z < high:
+                z = 0.5 * (low + high)
     for a in range(penalty.size):
         work.prices[a] = max(z + penalty[a], 1e-12)
     return z

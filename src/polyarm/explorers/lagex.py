@@ -117,7 +117,7 @@ def step_lagex(rule: LagexRule, state: LagexState, model: Model, rng: np.random.
         work.game,
     )
     row = find_violated_row(columns, allocation)
-    if row >= 0:
+    if row >= 0 and value < np.inf:  # infinite: no alternative can be reached, so there is nothing to price against
         gamma = compute_gamma(
             rule.gamma,
             columns,

@@ -119,7 +119,7 @@ def step_lats(rule: LatsRule, state: LatsState, model: Model, rng: np.random.Gen
     for i in range(multiplier.size):
         multiplier[i] = 0.0
     row = find_violated_row(columns, allocation)
-    if row >= 0:
+    if row >= 0 and value < np.inf:  # infinite: no alternative can be reached, so there is nothing to price against
         gamma = compute_gamma(
             rule.gamma,
             columns,

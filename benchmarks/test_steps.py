@@ -20,7 +20,7 @@ _LARGE_STEPS = 1500
 
 
 def random_instance(n_arms: int, n_constraints: int) -> Instance:
-    """A feasible instance whose uniform policy has slack in every row."""
+    """A random instance whose uniform policy breaks every row slightly."""
     rng = np.random.default_rng(n_arms)
     costs = rng.uniform(0.0, 1.0, (n_constraints, n_arms))
     problem = Problem(

@@ -38,14 +38,7 @@ def test_explorers_that_are_told_the_constraints_get_the_true_ones() -> None:
         np.testing.assert_allclose(plan.model.known_rows, instance.true_rows)
 
 
-#: The least weight of an alternative is absolute in `maxmin._reweigh`, whose weights carry the unit of 1/reward^2.
-UNIT_MATTERS = pytest.mark.xfail(strict=True, reason="the floor of the max-min weights is not relative")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[UNIT_MATTERS] if "ctns" in name else []) for name in sorted(EXPLORERS)],
-)
+@pytest.mark.parametrize("name", sorted(EXPLORERS))
 def test_the_unit_of_the_reward_does_not_matter(name: str) -> None:
     """Twice the rewards, noise and tolerance: the same arms (a power of two changes no digit)."""
     instance = load_instance("setup1-easy")

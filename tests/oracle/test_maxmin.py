@@ -39,8 +39,10 @@ def cvxpy_time(
 ) -> float | None:
     """min sum x  s.t.  sum_a D_va / x_a <= c_v,  rows x <= 0; None when the conic solver itself gives up.
 
-    `unit` is the size of T to expect: the solver loses its digits when its variables are far from one.
+    `unit` is the size of T to expect: the solver loses its digits when its variables are far from one, and more of
+    them when they are small (a total of 100 was measured to be a hundred times more exact than a total of one).
     """
+    unit = 1e-2 * unit
     spread = changes**2 * scale**2
     strength = 0.5 * (r - changes @ means) ** 2
     x, inverse = cp.Variable(means.size, nonneg=True), cp.Variable(means.size)
@@ -103,12 +105,12 @@ def test_two_hundred_random_instances(chunk: int) -> None:
                 gave_up += 1
                 assert found.accuracy <= 1e-5  # our own proved gap, whose validity is tested below
                 continue
-            assert found.time == pytest.approx(expected, rel=1e-3)
+            assert found.time == pytest.approx(expected, rel=2e-4)
             assert np.all(allowed[1:] @ found.allocation <= 1e-7)
             assert found.allocation.sum() == pytest.approx(1.0, abs=1e-12)
             compared += 1
     assert compared >= 30
-    assert gave_up <= 15
+    assert gave_up <= 5
 
 
 def _has_interior(columns: FloatArray, changes: FloatArray) -> bool:
@@ -137,7 +139,7 @@ def test_fifty_arms() -> None:
             assert found.accuracy <= 1e-5
             expected = cvxpy_time(means, scale, dense_changes(alternatives), allowed[1:], 0.1, found.time)
             if expected is not None:
-                assert found.time == pytest.approx(expected, rel=1e-3)
+                assert found.time == pytest.approx(expected, rel=2e-4)
                 compared += 1
     assert compared >= 6
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from polyarm._types import FloatArray
 from polyarm.bounds.arms import write_arm_moves
-from polyarm.bounds.maxmin import linearise, make_maxmin_work, solve_maxmin
+from polyarm.bounds.maxmin import LEAST_STRENGTH, linearise, make_maxmin_work, solve_maxmin
 from polyarm.families.family import Family
 from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
 from polyarm.geometry.neighbours import (
@@ -135,5 +135,6 @@ def characteristic_time(
         if np.abs(allocation - before).max() <= _ACCURACY:
             break
     worst = int(np.argmax(work.times[:count]))
-    time = 1.0 / value if work.strength[worst] > 1e-11 else math.inf
+    tied = work.strength[worst] <= 2.0 * LEAST_STRENGTH * work.spread[worst, : moves.sizes[worst]].sum()
+    time = math.inf if tied else 1.0 / value
     return CharacteristicTime(time, allocation, alternatives.point(worst), (bound - value) / bound)

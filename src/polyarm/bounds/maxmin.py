@@ -25,8 +25,9 @@ from polyarm.geometry.neighbours import Moves
 #: Floor for s, as a share of its largest entry: arms that no alternative needs may have to hold mass so that the
 #: rows are satisfied, and x_a = sqrt(s_a / e_a) can only give it to them if s_a > 0. Good enough for one step.
 STEP_FLOOR = 1e-6
-#: Alternatives this weak are treated as this strong: the optimum then is finite.
-_LEAST_STRENGTH = 1e-12
+#: Alternatives weaker than this share of their spread (both have the reward's unit squared) are treated as this
+#: strong: the optimum then is finite.
+LEAST_STRENGTH = 1e-12
 _LEAST_WEIGHT = 1e-14
 _NEWTON_STEPS = 30
 _SHRINKINGS = 60
@@ -73,7 +74,10 @@ def linearise(
     """Write D and c of every alternative: exact for Gaussians, right to first order at `weights` otherwise."""
     for row in range(count):
         strength = linearise_move(family, means, weights, moves, row, target, work.spread)
-        work.strength[row] = max(strength, _LEAST_STRENGTH)
+        total = 0.0
+        for k in range(moves.sizes[row]):
+            total += work.spread[row, k]
+        work.strength[row] = max(strength, LEAST_STRENGTH * total)
 
 
 @kernel
@@ -182,11 +186,11 @@ def _score(moves: Moves, count: int, w: FloatArray, work: MaxMinWork) -> float:
 
 @kernel
 def _reweigh(count: int, q: FloatArray, work: MaxMinWork) -> None:
-    """Multiply each weight by its alternative's time and normalise sum_v q_v c_v to one."""
+    """Multiply each weight by its alternative's time and normalise their sum to one."""
     total = 0.0
     for row in range(count):
         if work.strength[row] < np.inf:
-            total += q[row] * work.times[row] * work.strength[row]
+            total += q[row] * work.times[row]
     if total <= 0.0:
         return  # no alternative can be reached: nothing to weigh
     for row in range(count):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
-from polyarm import load_instance
+from polyarm import load_instance, simulate
+from polyarm._types import FloatArray
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.engine.session import Session, make_plan
 from polyarm.environments.instances import Instance
@@ -66,3 +68,48 @@ def test_with_every_row_known_the_two_are_one(estimated: str, known: str) -> Non
     for run in runs:
         run.advance_to(500)
     np.testing.assert_array_equal(runs[0].session.round.estimates.pulls, runs[1].session.round.estimates.pulls)
+
+
+ORDER = np.array([4, 0, 6, 2, 1, 5, 3])
+
+
+def reordered(instance: Instance) -> Instance:
+    """The same instance with its arms listed in another order."""
+    problem = instance.problem.replace(arms=[instance.problem.arms[a] for a in ORDER])
+    return Instance(instance.name, instance.source, problem, instance.mu[ORDER], instance.A[:, ORDER])
+
+
+def play_from_table(instance: Instance, name: str, rewards: FloatArray, costs: FloatArray, steps: int) -> Session:
+    """Tell each arm's n-th pull the n-th entry of its own column: outcomes do not depend on the order of arms."""
+    _, plan = plan_run(instance, name, {})
+    session = Session(plan, 0)
+    pulled = np.zeros(instance.problem.n_arms, dtype=np.int64)
+    for _ in range(steps):
+        arm = session.ask()
+        measured = costs[:, arm, pulled[arm]] if session.problem.unknown else []
+        session.tell(arm, rewards[arm, pulled[arm]], measured)
+        pulled[arm] += 1
+    return session
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPLORERS) - {"uniform"}))
+def test_the_order_of_the_arms_does_not_matter_to_what_is_pulled(name: str) -> None:
+    """Only ties, broken by the order, may shift a pull or two in time."""
+    instance = load_instance("setup1-hard")
+    rng = np.random.default_rng(8)
+    rewards = instance.mu[:, None] + rng.normal(size=(7, 400))
+    costs = instance.A[:, :, None] + rng.normal(size=(2, 7, 400))
+    first = play_from_table(instance, name, rewards, costs, 400)
+    second = play_from_table(reordered(instance), name, rewards[ORDER], costs[:, ORDER], 400)
+    pulls = first.round.estimates.pulls[ORDER]
+    assert np.abs(second.round.estimates.pulls - pulls).max() <= 3
+
+
+@pytest.mark.parametrize("name", sorted(EXPLORERS))
+def test_the_order_of_the_arms_does_not_matter_to_when_it_stops(name: str) -> None:
+    instance = load_instance("setup1-easy")
+    times = [
+        [run.steps for run in simulate(truth, name, seeds=150).cells[0].runs]
+        for truth in (instance, reordered(instance))
+    ]
+    assert ks_2samp(*times).pvalue > 1e-3

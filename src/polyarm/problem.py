@@ -216,7 +216,10 @@ class Model(NamedTuple):
     """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its noise.
 
     Multiply a user's cost of row i by `factors[i]` to enter these units; divide to leave them. `simplex` (1, K) is the
-    polytope without constraints: all ones, so that its row also serves as equal weights.
+    polytope without constraints: all ones, so that its row also serves as equal weights; `known_set` (1 + d_k, K)
+    is the polytope of the known rows alone. `reward_noise` (K,) and `row_noise` (d, K) are the variances of one pull, in
+    these units (nan for rewards that are not sub-Gaussian, zero for known rows); `independent`: the reward and the costs
+    of one pull are.
     """
 
     family: Family
@@ -226,6 +229,10 @@ class Model(NamedTuple):
     cost_std: FloatArray
     factors: FloatArray
     simplex: FloatArray
+    known_set: FloatArray
+    reward_noise: FloatArray
+    row_noise: FloatArray
+    independent: bool
     delta: float
     r: float
 
@@ -250,14 +257,20 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
         else:
             cost_std[i] = np.asarray(constraint.std) / scale
     reward_std = problem.reward_std if assumed_reward_std is None else assumed_reward_std
+    family = make_family(problem.family, K, reward_std, problem.reward_range)
+    known = np.array([c.known for c in problem.constraints], dtype=np.bool_)
     return Model(
-        family=make_family(problem.family, K, reward_std, problem.reward_range),
-        known=np.array([c.known for c in problem.constraints], dtype=np.bool_),
+        family=family,
+        known=known,
         known_rows=known_rows,
         bounds=bounds,
         cost_std=cost_std,
         factors=factors,
         simplex=np.ones((1, K)),
+        known_set=np.vstack([np.ones(K), known_rows[known]]),
+        reward_noise=family.scale**2,
+        row_noise=cost_std**2,
+        independent=problem.noise == "independent",
         delta=problem.delta,
         r=problem.r,
     )

@@ -20,6 +20,11 @@ PROJECTION = 1e-12
 #: Policies whose shares differ by no more than this are one policy.
 SAME_POLICY = 1e-9
 
+#: A mix satisfies a known row (in units of the row's largest entry) within this.
+KNOWN_ROW = 1e-9
+#: A bound must exceed a threshold by this share of it before anything is called certified: round-off proves nothing.
+CERTIFIED_MARGIN = 1e-9
+
 #: A recommended mix is truly feasible, or truly r-optimal, within this.
 TRUTH = 1e-9
 #: A step during exploration violates a constraint when it exceeds its bound by more than this.

@@ -42,7 +42,8 @@ def ask(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any
     else:
         arm = step(rule, state, model, rng, work)
         if arm == STOP:
-            core.counters[STATUS] = STOPPED
+            if core.counters[STATUS] == RUNNING:  # else the explorer has said more precisely how it ends
+                core.counters[STATUS] = STOPPED
             return NO_ARM
     core.counters[PENDING] = arm
     return arm
@@ -93,7 +94,7 @@ def advance(
             scores[EXCESS] += excess
             if excess > VIOLATION:
                 scores[ALLOCATION_VIOLATIONS] += 1.0
-            if core.counters[SET_IS_EMPTY] == 0 and _worst_excess(world.true_rows, core.policy) > VIOLATION:
+            if core.counters[SET_IS_EMPTY] == 0 and _worst_excess(world.true_rows, core.answer) > VIOLATION:
                 scores[POLICY_VIOLATIONS] += 1.0
         reward = sample(world, core.counters[PENDING], world_rng, work.round.costs)
         tell(core, model, reward, work.round.costs)

@@ -16,19 +16,19 @@ from polyarm.engine.drive import ask, tell
 from polyarm.engine.randomness import EXPLORER, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput
+from polyarm.explorers.certified_settings import CertifiedSettings, check_certifiable
 from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
 from polyarm.explorers.round import (
     NO_ARM,
     PENDING,
+    RUNNING,
     SET_IS_EMPTY,
     STATISTIC,
     STATUS,
     STEPS,
-    STOPPED,
     THRESHOLD,
     RoundState,
 )
-from polyarm.explorers.settings import RoundSettings
 from polyarm.problem import Model, Problem, build_model
 
 _FORMAT = 1
@@ -42,7 +42,7 @@ class Plan:
 
     problem: Problem
     explorer: Explorer
-    settings: RoundSettings
+    settings: CertifiedSettings
     model: Model
 
     def recorded_settings(self) -> dict[str, Any]:
@@ -55,7 +55,9 @@ def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> P
     chosen = get_explorer(explorer)
     check_fits(chosen, problem)
     resolved = make_settings(chosen, dict(settings))
-    return Plan(problem, chosen, resolved, build_model(problem, resolved.assumed_reward_std))
+    if resolved.stops_certified():
+        check_certifiable(problem)
+    return Plan(problem, chosen, resolved, build_model(problem, resolved.assumed_std()))
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Session:
     def stopped(self) -> bool:
         """Whether the explorer's stopping rule has fired."""
         self._decide()
-        return bool(self.round.counters[STATUS] == STOPPED)
+        return bool(self.round.counters[STATUS] != RUNNING)
 
     @property
     def statistic(self) -> float:
@@ -135,12 +137,12 @@ class Session:
         self._decide()
         if self.steps < self.problem.n_arms or self.round.counters[SET_IS_EMPTY]:
             return None
-        return self.round.policy.copy()
+        return self.round.answer.copy()
 
     def _decide(self) -> int:
         """Take the next decision unless it is already taken; never changes a decision."""
         pending = int(self.round.counters[PENDING])
-        if pending != NO_ARM or self.round.counters[STATUS] == STOPPED:
+        if pending != NO_ARM or self.round.counters[STATUS] != RUNNING:
             return pending  # what the kernel would answer, without the cost of calling it
         return int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
 

@@ -14,15 +14,17 @@ def pack_state(state: Any) -> dict[str, Any]:
     return {
         name: pack_state(value) if hasattr(value, "_fields") else _pack(value.tolist())
         for name, value in zip(state._fields, state, strict=True)
+        if value is not None
     }
 
 
 def unpack_state(packed: Any, state: Any, where: str = "state") -> None:
     """Write packed arrays into a state of the same shape."""
-    if not isinstance(packed, dict) or set(packed) != set(state._fields):
+    fields = {name: value for name, value in zip(state._fields, state, strict=True) if value is not None}
+    if not isinstance(packed, dict) or set(packed) != set(fields):
         found = sorted(packed) if isinstance(packed, dict) else packed
-        raise InvalidInput(f"{where}: expected the fields {sorted(state._fields)}, got {found!r}")
-    for name, value in zip(state._fields, state, strict=True):
+        raise InvalidInput(f"{where}: expected the fields {sorted(fields)}, got {found!r}")
+    for name, value in fields.items():
         if hasattr(value, "_fields"):
             unpack_state(packed[name], value, f"{where}.{name}")
         else:

@@ -70,8 +70,14 @@ def build_cge(settings: CgeSettings, model: Model) -> tuple[CgeRule, CgeState, C
         settings.step_size,
         settings.epsilon,
     )
-    state = CgeState(make_round_state(model), np.full(n_arms, 1.0 / n_arms), np.zeros(n_arms), np.zeros(d), np.zeros(d))
-    return rule, state, CgeWork(make_round_work(model), make_game_work(n_arms))
+    state = CgeState(
+        make_round_state(model, settings.stops_certified()),
+        np.full(n_arms, 1.0 / n_arms),
+        np.zeros(n_arms),
+        np.zeros(d),
+        np.zeros(d),
+    )
+    return rule, state, CgeWork(make_round_work(model, settings.stops_certified()), make_game_work(n_arms))
 
 
 @kernel

@@ -60,8 +60,12 @@ def build_ctns(settings: CtnsSettings, model: Model) -> tuple[CtnsRule, CtnsStat
     d, n_arms = model.known_rows.shape
     capacity = neighbour_capacity(n_arms, d)
     rule = CtnsRule(build_round_rule(settings, model), TRACKING_CODES[settings.tracking])
-    state = CtnsState(make_round_state(model), make_warm_weights(capacity, d))
-    return rule, state, CtnsWork(make_round_work(model), make_maxmin_work(capacity, n_arms, d))
+    state = CtnsState(make_round_state(model, settings.stops_certified()), make_warm_weights(capacity, d))
+    return (
+        rule,
+        state,
+        CtnsWork(make_round_work(model, settings.stops_certified()), make_maxmin_work(capacity, n_arms, d)),
+    )
 
 
 @kernel

@@ -82,12 +82,18 @@ def build_lagex(settings: LagexSettings, model: Model) -> tuple[LagexRule, Lagex
         epsilon=settings.epsilon,
     )
     state = LagexState(
-        round=make_round_state(model),
+        round=make_round_state(model, settings.stops_certified()),
         iterate=np.full(n_arms, 1.0 / n_arms),
         squares=np.zeros(n_arms),
         slater_basis=make_basis(d),
     )
-    return rule, state, LagexWork(make_round_work(model), make_game_work(n_arms), make_multiplier_work(n_arms, d))
+    return (
+        rule,
+        state,
+        LagexWork(
+            make_round_work(model, settings.stops_certified()), make_game_work(n_arms), make_multiplier_work(n_arms, d)
+        ),
+    )
 
 
 @kernel

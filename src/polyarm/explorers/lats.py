@@ -79,9 +79,11 @@ def build_lats(settings: LatsSettings, model: Model) -> tuple[LatsRule, LatsStat
         tracking=TRACKING_CODES[settings.tracking],
         gamma=GAMMA_CODES[settings.gamma],
     )
-    state = LatsState(make_round_state(model), make_warm_weights(capacity, d), np.zeros(d), make_basis(d))
+    state = LatsState(
+        make_round_state(model, settings.stops_certified()), make_warm_weights(capacity, d), np.zeros(d), make_basis(d)
+    )
     work = LatsWork(
-        make_round_work(model),
+        make_round_work(model, settings.stops_certified()),
         make_maxmin_work(capacity, n_arms, d),
         make_multiplier_work(n_arms, d),
         np.zeros(n_arms),

@@ -65,9 +65,11 @@ def build_ptns(settings: PtnsSettings, model: Model) -> tuple[PtnsRule, PtnsStat
     """Make the rule, a fresh state and scratch."""
     d, n_arms = model.known_rows.shape
     rule = PtnsRule(build_round_rule(settings, model), TRACKING_CODES[settings.tracking])
-    state = PtnsState(make_round_state(model), np.full(n_arms, 1.0 / n_arms), np.ones(n_arms), np.zeros(d))
+    state = PtnsState(
+        make_round_state(model, settings.stops_certified()), np.full(n_arms, 1.0 / n_arms), np.ones(n_arms), np.zeros(d)
+    )
     work = PtnsWork(
-        make_round_work(model),
+        make_round_work(model, settings.stops_certified()),
         make_maxmin_work(n_arms, n_arms, 0),
         make_moves(n_arms, 0),
         np.zeros(0),

@@ -7,12 +7,13 @@ import numpy as np
 from numba.extending import overload
 
 from polyarm.errors import InvalidInput, unknown_name
+from polyarm.explorers.certex import CertexRule, CertexSettings, build_certex, step_certex
+from polyarm.explorers.certified_settings import CertifiedSettings
 from polyarm.explorers.cge import CgeRule, CgeSettings, build_cge, step_cge
 from polyarm.explorers.ctns import CtnsRule, CtnsSettings, build_ctns, step_ctns
 from polyarm.explorers.lagex import LagexRule, LagexSettings, build_lagex, step_lagex
 from polyarm.explorers.lats import LatsRule, LatsSettings, build_lats, step_lats
 from polyarm.explorers.ptns import PtnsRule, PtnsSettings, build_ptns, step_ptns
-from polyarm.explorers.settings import RoundSettings
 from polyarm.explorers.uniform import UniformRule, UniformSettings, build_uniform, step_uniform
 from polyarm.problem import Model, Problem
 
@@ -22,7 +23,7 @@ class Explorer(NamedTuple):
 
     name: str
     summary: str
-    settings: type[RoundSettings]
+    settings: type[CertifiedSettings]
     rule: type
     build: Callable[[Any, Model], tuple[Any, Any, Any]]
     step: Callable[..., int]
@@ -32,6 +33,7 @@ class Explorer(NamedTuple):
 _CTNS = (CtnsSettings, CtnsRule, build_ctns, step_ctns)
 _CGE = (CgeSettings, CgeRule, build_cge, step_cge)
 _ALL = (
+    Explorer("certex", "certified feasible and r-optimal", CertexSettings, CertexRule, build_certex, step_certex),
     Explorer("lagex", "game with a Lagrange multiplier", LagexSettings, LagexRule, build_lagex, step_lagex),
     Explorer("lats", "track-and-stop with a Lagrange multiplier", LatsSettings, LatsRule, build_lats, step_lats),
     Explorer("ctns", "track-and-stop, constraints known", *_CTNS, needs_known_rows=True),
@@ -63,7 +65,7 @@ def check_fits(explorer: Explorer, problem: Problem) -> None:
         )
 
 
-def make_settings(explorer: Explorer, given: dict[str, Any]) -> RoundSettings:
+def make_settings(explorer: Explorer, given: dict[str, Any]) -> CertifiedSettings:
     """Resolve an explorer's settings from what the user gave and the preset."""
     check_setting_names(explorer, given)
     return explorer.settings(**given)

@@ -1,8 +1,10 @@
 """The part of a round that the paper's explorers share: estimates, polytope, policy, alternatives, stop test."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray, IntArray
@@ -31,6 +33,16 @@ from polyarm.geometry.vertices import (
 )
 from polyarm.problem import Model
 from polyarm.statistics.glr import least_statistic, move_statistic, write_vertex_move
+from polyarm.stopping.certified import (
+    INFEASIBLE_PROVED,
+    KEEP_SAMPLING,
+    CertifiedRule,
+    CertifiedState,
+    CertifiedWork,
+    make_certified_state,
+    make_certified_work,
+    run_certified,
+)
 from polyarm.stopping.thresholds import compute_beta
 from polyarm.tolerances import SAME_POLICY
 
@@ -49,6 +61,7 @@ NO_ARM = -1
 
 RUNNING = 0
 STOPPED = 1
+INFEASIBLE = 2  # stopped with a proof that no mix satisfies every constraint
 
 # Entries of `RoundState.readings`.
 STATISTIC = 0
@@ -68,7 +81,7 @@ class RoundRule(NamedTuple):
 
     `target` is the value that an alternative must give a vertex over the policy: r, 0, or -r as printed in
     the paper (then `one_sided` is off). `needs_widths`: some set is wider or narrower than the estimate.
-    `confined`: allocations are kept inside `exploration_set`.
+    `confined`: allocations are kept inside `exploration_set`. `certified`: the certified rule decides when to stop.
     """
 
     policy_set: int
@@ -81,6 +94,7 @@ class RoundRule(NamedTuple):
     one_sided: bool
     beta: int
     theory_constant: float
+    certified: CertifiedRule | None
 
 
 class RoundWork(NamedTuple):
@@ -98,44 +112,55 @@ class RoundWork(NamedTuple):
     vertex: VertexWork
     vertex_move: Moves
     projection: ProjectionWork
+    certified: CertifiedWork | None
 
 
 class RoundState(NamedTuple):
-    """What a round remembers. `blocker` is the vertex that last kept the explorer from stopping."""
+    """What a round remembers.
+
+    `policy` is the optimum of the estimated problem, `answer` what the explorer would recommend: the policy itself, or
+    the candidate of the certified stop. `blocker` is the vertex that last kept the explorer from stopping.
+    """
 
     estimates: Estimates
     counters: IntArray
     readings: FloatArray
     policy: FloatArray
+    answer: FloatArray
     allocation: FloatArray
     tracked: FloatArray
     basis: IntArray
     blocker: IntArray
     confine_basis: IntArray
     confine_nu: FloatArray
+    certified: CertifiedState | None
 
 
-def make_round_state(model: Model) -> RoundState:
-    """Allocate a state with nothing observed."""
+def make_round_state(model: Model, certified: bool) -> RoundState:
+    """Allocate a state with nothing observed, with or without a certified stop."""
     d, n_arms = model.known_rows.shape
     counters = np.zeros(N_COUNTERS, dtype=np.int64)
     counters[PENDING] = NO_ARM
+    policy = np.full(n_arms, 1.0 / n_arms)
+    stop = make_certified_state(model) if certified else None
     return RoundState(
         estimates=make_estimates(model),
         counters=counters,
         readings=np.full(N_READINGS, np.nan),
-        policy=np.full(n_arms, 1.0 / n_arms),
+        policy=policy,
+        answer=policy if stop is None else stop.answer,  # the same array: never out of step
         allocation=np.full(n_arms, 1.0 / n_arms),
         tracked=np.zeros(n_arms),
         basis=make_basis(d),
         blocker=make_candidate(d),
         confine_basis=make_basis(d),
         confine_nu=np.zeros(d),
+        certified=stop,
     )
 
 
-def make_round_work(model: Model) -> RoundWork:
-    """Allocate the scratch of a round."""
+def make_round_work(model: Model, certified: bool) -> RoundWork:
+    """Allocate the scratch of a round, with or without a certified stop."""
     d, n_arms = model.known_rows.shape
     return RoundWork(
         widths=np.zeros((d, n_arms)),
@@ -150,6 +175,7 @@ def make_round_work(model: Model) -> RoundWork:
         vertex=make_vertex_work(d),
         vertex_move=make_moves(1, d),
         projection=make_projection_work(n_arms, d),
+        certified=make_certified_work(model) if certified else None,
     )
 
 
@@ -216,6 +242,38 @@ def _confirm_on_vertices(
 
 
 @inlined_kernel
+def conclude(verdict: int, state: RoundState) -> bool:
+    """Note what the certified stop proved; True when it proved anything."""
+    if verdict == INFEASIBLE_PROVED:
+        state.counters[STATUS] = INFEASIBLE
+    return verdict != KEEP_SAMPLING
+
+
+def _may_stop(rule: CertifiedRule | None, passed: bool, state: Any, model: Model, work: Any) -> bool:
+    """Whether to stop: the certified rule decides if the explorer has one, its own test otherwise."""
+    if rule is None:
+        return passed
+    verdict = run_certified(
+        rule, state.certified, state.estimates, model, state.counters[STEPS], state.readings, work.certified
+    )
+    return conclude(verdict, state)
+
+
+@overload(_may_stop, strict=False, inline="always")
+def _overload_may_stop(rule: Any, passed: Any, state: Any, model: Any, work: Any) -> Any:
+    def own_test(rule: Any, passed: Any, state: Any, model: Any, work: Any) -> Any:
+        return passed
+
+    def certified(rule: Any, passed: Any, state: Any, model: Any, work: Any) -> Any:
+        verdict = run_certified(
+            rule, state.certified, state.estimates, model, state.counters[STEPS], state.readings, work.certified
+        )
+        return conclude(verdict, state)
+
+    return own_test if isinstance(rule, types.NoneType) else certified
+
+
+@inlined_kernel
 def examine(rule: RoundRule, state: RoundState, model: Model, work: RoundWork) -> bool:
     """Update policy, alternatives, statistic and threshold; True when the explorer may stop.
 
@@ -269,7 +327,7 @@ def examine(rule: RoundRule, state: RoundState, model: Model, work: RoundWork) -
     state.counters[N_MOVES] = count
     state.readings[STATISTIC] = statistic
     state.readings[THRESHOLD] = threshold
-    return statistic > threshold
+    return _may_stop(rule.certified, statistic > threshold, state, model, work)
 
 
 @inlined_kernel

@@ -1,12 +1,12 @@
 """Settings that every explorer of the paper shares, and the two presets that fill them in."""
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from polyarm.errors import Checked
 from polyarm.estimates import RADIUS_CODES
+from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
 from polyarm.explorers.round import EMPIRICAL, SET_CODES, RoundRule
 from polyarm.geometry.vertices import MAX_CANDIDATES, count_candidates
 from polyarm.problem import Model
@@ -35,12 +35,13 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-class RoundSettings(Checked):
+class RoundSettings(CertifiedSettings):
     """How the policy is chosen, when to stop, and what the sampling must respect.
 
     `policy` and the alternatives live on the polytope of that name; `set` is the confidence set behind the
     optimistic and pessimistic ones; `margin` is the sign of r in the statistic. With `exploration` anytime the
-    allocation stays inside `exploration_set` at every step; end-of-time constrains the answer only.
+    allocation stays inside `exploration_set` at every step; end-of-time constrains the answer only. `stopping` own is
+    the paper's reward-only test; certified replaces it by the rule that proves the answer, with `thresholds` and `lam`.
     """
 
     preset: Literal["corrected", "paper"] = "corrected"
@@ -52,6 +53,7 @@ class RoundSettings(Checked):
     assumed_reward_std: float | None = Field(gt=0)
     exploration: Literal["end-of-time", "anytime"] = "end-of-time"
     exploration_set: Literal["optimistic", "empirical", "pessimistic"] = "empirical"
+    stopping: Literal["own", "certified"] = "own"
 
     @model_validator(mode="before")
     @classmethod
@@ -61,6 +63,22 @@ class RoundSettings(Checked):
         chosen = PRESETS[preset] if isinstance(preset, str) and preset in PRESETS else PRESETS["corrected"]
         own = {name: value for name, value in chosen.items() if name in cls.model_fields}
         return {**own, **given}
+
+    @model_validator(mode="after")
+    def _certify_what_is_declared(self) -> Self:
+        if self.stops_certified() and self.assumed_reward_std is not None:
+            raise ValueError(
+                "stopping=certified needs the declared reward noise; leave out assumed_reward_std (preset paper sets it)"
+            )
+        return self
+
+    def assumed_std(self) -> float | None:
+        """The reward noise to assume instead of the declared one."""
+        return self.assumed_reward_std
+
+    def stops_certified(self) -> bool:
+        """Whether the certified rule decides when to stop."""
+        return self.stopping == "certified"
 
 
 class TrackingSettings(RoundSettings):
@@ -103,4 +121,5 @@ def build_round_rule(settings: RoundSettings, model: Model) -> RoundRule:
         one_sided=settings.margin != "printed",
         beta=BETA_CODES[settings.beta],
         theory_constant=theory_constant(n_arms, d, model.delta),
+        certified=build_certified_rule(settings, model) if settings.stops_certified() else None,
     )

@@ -48,8 +48,8 @@ def build_uniform(settings: UniformSettings, model: Model) -> tuple[UniformRule,
     """Make the rule, a fresh state and scratch."""
     return (
         UniformRule(build_round_rule(settings, model)),
-        UniformState(make_round_state(model)),
-        UniformWork(make_round_work(model)),
+        UniformState(make_round_state(model, settings.stops_certified())),
+        UniformWork(make_round_work(model, settings.stops_certified())),
     )
 
 

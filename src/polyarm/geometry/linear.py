@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polyarm._compile import kernel
-from polyarm._types import BoolArray, FloatArray
+from polyarm._types import FloatArray, IntArray
 
 
 class NewtonWork(NamedTuple):
@@ -15,12 +15,12 @@ class NewtonWork(NamedTuple):
     gradient: FloatArray
     direction: FloatArray
     system: FloatArray
-    fixed: BoolArray
+    fixed: IntArray
 
 
 def make_newton_work(n: int) -> NewtonWork:
     """Allocate the scratch for n variables."""
-    return NewtonWork(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros((n, n + 1)), np.zeros(n, dtype=np.bool_))
+    return NewtonWork(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros((n, n + 1)), np.zeros(n, dtype=np.int64))
 
 
 @kernel
@@ -54,20 +54,20 @@ def find_newton_direction(position: FloatArray, ridge: float, work: NewtonWork) 
     """
     n = position.size
     for i in range(n):
-        work.fixed[i] = position[i] <= 0.0 and work.gradient[i] <= 0.0
+        work.fixed[i] = 1 if position[i] <= 0.0 and work.gradient[i] <= 0.0 else 0
     while True:
         for i in range(n):
             for k in range(n):
-                if work.fixed[i] or work.fixed[k]:
+                if work.fixed[i] == 1 or work.fixed[k] == 1:
                     work.system[i, k] = 1.0 if i == k else 0.0
                 else:
                     work.system[i, k] = work.hessian[max(i, k), min(i, k)] + (ridge if i == k else 0.0)
-            work.system[i, n] = 0.0 if work.fixed[i] else work.gradient[i]
+            work.system[i, n] = 0.0 if work.fixed[i] == 1 else work.gradient[i]
         solve_definite(work.system, work.direction)
         settled = True
         for i in range(n):
-            if not work.fixed[i] and position[i] <= 0.0 and work.direction[i] < 0.0:
-                work.fixed[i] = True
+            if work.fixed[i] == 0 and position[i] <= 0.0 and work.direction[i] < 0.0:
+                work.fixed[i] = 1
                 settled = False
         if settled:
             return

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyarm._compile import kernel
+from polyarm._arena import Arena, Size
+from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray
 from polyarm.geometry.linear import NewtonWork, find_newton_direction, make_newton_work
 from polyarm.tolerances import PROJECTION, SINGULAR
@@ -35,6 +36,27 @@ def make_projection_work(n_arms: int, n_constraints: int) -> ProjectionWork:
         np.zeros(n_constraints),
         make_newton_work(n_constraints),
     )
+
+
+def size_projection(n_arms: int, n_constraints: int) -> Size:
+    """How much of an arena `carve_projection` takes."""
+    d = n_constraints
+    return Size(n_arms + 3 * d + d * d + 2 * d + d * (d + 1), d)
+
+
+@inlined_kernel
+def carve_projection(n_arms: int, n_constraints: int, arena: Arena) -> ProjectionWork:
+    """Carve the scratch from the start of an arena."""
+    k, d, f = n_arms, n_constraints, arena.floats
+    at = k + 3 * d
+    newton = NewtonWork(
+        hessian=f[at : at + d * d].reshape((d, d)),
+        gradient=f[at + d * d : at + d * d + d],
+        direction=f[at + d * d + d : at + d * d + 2 * d],
+        system=f[at + d * d + 2 * d : at + 2 * d * d + 3 * d].reshape((d, d + 1)),
+        fixed=arena.ints[0:d],
+    )
+    return ProjectionWork(f[0:k], f[k : k + d], f[k + d : k + 2 * d], f[k + 2 * d : k + 3 * d], newton)
 
 
 @kernel

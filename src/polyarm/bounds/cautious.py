@@ -1,0 +1,151 @@
+"""The cautious answer: the optimum under constraints tightened until a given part of the tolerance is lost."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polyarm._arena import Arena, Size, rest_of
+from polyarm._compile import inlined_kernel, kernel
+from polyarm._types import BoolArray, FloatArray
+from polyarm.geometry.lp import OPTIMAL
+from polyarm.geometry.penalised import PenalisedWork, carve_penalised, forget_basis, size_penalised, solve_penalised_lp
+
+_BISECTIONS = 14
+_MIXINGS = 12
+
+
+class CautiousWork(NamedTuple):
+    """Scratch of `write_cautious`."""
+
+    rows: FloatArray
+    mix: FloatArray
+    blend: FloatArray
+    prices: FloatArray
+    lp: PenalisedWork
+
+
+def size_cautious(n_arms: int, n_constraints: int) -> Size:
+    """How much of an arena `write_cautious` takes."""
+    lp = size_penalised(n_arms, n_constraints)
+    return Size(lp.floats + 2 * n_arms + n_constraints * (n_arms + 1), lp.ints)
+
+
+@inlined_kernel
+def _carve(n_arms: int, n_constraints: int, arena: Arena) -> CautiousWork:
+    k, d = n_arms, n_constraints
+    f = arena.floats
+    at = 2 * k + d * k
+    return CautiousWork(
+        rows=f[2 * k : at].reshape((d, k)),
+        mix=f[0:k],
+        blend=f[k : 2 * k],
+        prices=f[at : at + d],
+        lp=carve_penalised(k, d, rest_of(arena, at + d, 0)),
+    )
+
+
+@kernel
+def _solve_tightened(
+    mu: FloatArray, rows: FloatArray, known: BoolArray, tightening: float, penalty: float, work: CautiousWork
+) -> float:
+    """Write the optimum with the unknown rows tightened to `work.mix`; returns its value, -inf when there is none."""
+    d, n_arms = rows.shape
+    largest = 1e-300
+    for i in range(d):
+        for a in range(n_arms):
+            work.rows[i, a] = rows[i, a] + (0.0 if known[i] else tightening)
+            largest = max(largest, abs(work.rows[i, a]))
+    if solve_penalised_lp(mu, work.rows, known, penalty, work.lp, work.mix, work.prices) != OPTIMAL:
+        return -np.inf
+    for i in range(d):
+        excess = 0.0
+        for a in range(n_arms):
+            excess += work.rows[i, a] * work.mix[a]
+        if excess > 1e-9 * largest:
+            return -np.inf
+    value = 0.0
+    for a in range(n_arms):
+        value += mu[a] * work.mix[a]
+    return value
+
+
+@kernel
+def write_cautious(
+    mu: FloatArray,
+    rows: FloatArray,
+    known: BoolArray,
+    loss: float,
+    room: float,
+    penalty: float,
+    arena: Arena,
+    optimum_out: FloatArray,
+    answer_out: FloatArray,
+) -> bool:
+    """Write the optimum, and the answer with as much slack in every unknown row as `loss` of reward can buy.
+
+    A little of every arm is mixed in (all shares can then grow multiplicatively), as much as keeps half the slack and
+    costs at most `room` in all. Returns whether such an answer exists; the optimum is written in any case, and is the
+    optimum of the penalised program if no mix satisfies the estimated rows.
+    """
+    d, n_arms = rows.shape
+    work = _carve(n_arms, d, arena)
+    forget_basis(work.lp)
+    best = _solve_tightened(mu, rows, known, 0.0, penalty, work)
+    for a in range(n_arms):
+        optimum_out[a] = work.mix[a]
+    if best == -np.inf:
+        return False
+    high = 0.0
+    for i in range(d):
+        for a in range(n_arms):
+            if not known[i]:
+                high = max(high, abs(rows[i, a]))
+    low = 0.0
+    for a in range(n_arms):
+        answer_out[a] = optimum_out[a]
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        value = _solve_tightened(mu, rows, known, middle, penalty, work)
+        if value >= best - loss:
+            low = middle
+            for a in range(n_arms):
+                answer_out[a] = work.mix[a]
+        else:
+            high = middle
+    has_unknown = high > 0.0
+    if has_unknown and low == 0.0:
+        return False
+    share = 0.01
+    for _ in range(_MIXINGS):
+        if _keeps_room(mu, rows, known, best - room, 0.5 * low, share, answer_out, work.blend):
+            break
+        share *= 0.4
+    for a in range(n_arms):
+        answer_out[a] = work.blend[a]
+    return True
+
+
+@kernel
+def _keeps_room(
+    mu: FloatArray,
+    rows: FloatArray,
+    known: BoolArray,
+    least_value: float,
+    slack: float,
+    share: float,
+    answer: FloatArray,
+    blend_out: FloatArray,
+) -> bool:
+    """Mix a share of the uniform mix into an answer; tell whether slack, value and known rows allow it."""
+    d, n_arms = rows.shape
+    value = 0.0
+    for a in range(n_arms):
+        blend_out[a] = (1.0 - share) * answer[a] + share / n_arms
+        value += mu[a] * blend_out[a]
+    good = value >= least_value
+    for i in range(d):
+        cost = 0.0
+        for a in range(n_arms):
+            cost += rows[i, a] * blend_out[a]
+        good = good and cost <= (0.0 if known[i] else -slack)
+    return good

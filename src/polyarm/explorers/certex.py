@@ -1,0 +1,304 @@
+"""`certex`: samples so that a certificate comes as early as possible, and stops only with one.
+
+Plans allocation and answer together (`bounds.ascent`) against the witnesses met so far, for the thresholds that the
+test will face at the time the plan expects to stop; tracks the allocation; stops by the certified rule.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from polyarm._compile import inlined_kernel, kernel
+from polyarm._types import FloatArray, IntArray
+from polyarm.bounds.ascent import N_STEPS, Scene, climb, make_scene
+from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
+from polyarm.explorers.round import (
+    SET_IS_EMPTY,
+    STEPS,
+    STOP,
+    RoundState,
+    conclude,
+    make_round_state,
+)
+from polyarm.problem import Model
+from polyarm.statistics.branch import search_witness
+from polyarm.statistics.joint import Evidence, make_evidence
+from polyarm.statistics.mixture import write_thresholds
+from polyarm.statistics.witnesses import add_witness, least_witness
+from polyarm.stopping.certified import (
+    HAS_CAUTIOUS,
+    KEEP_SAMPLING,
+    LOOKS_EMPTY,
+    NEXT_REVIEW,
+    NEXT_TEST,
+    REVIEW_GROWTH,
+    TEST_GROWTH,
+    CertifiedRule,
+    CertifiedWork,
+    adopt,
+    least_ratio,
+    make_certified_work,
+    review,
+    schedule_next,
+    try_to_stop,
+    weigh,
+    write_readings,
+)
+
+_SHARPNESS = 25.0
+_CHALLENGER_GROWTH = 0.1
+#: No arm's planned share falls (much) below this.
+_LEAST_ALLOCATION = 1e-4
+#: A plan's own best response is searched to this accuracy.
+_RESPONSE_ACCURACY = 0.1
+#: Plans are made for a stop at most this many times later than now.
+_FARTHEST = 1e6
+
+# Entries of `CertexState.clock`.
+NEXT_CHALLENGER = 0
+EXPECTED_STOP = 1
+N_CLOCKS = 2
+
+
+class CertexSettings(CertifiedSettings):
+    """Settings of `certex`: those of the certified stop."""
+
+
+class CertexRule(NamedTuple):
+    """Settings as the kernel sees them.
+
+    `least_pulls` times sqrt(t) pulls of every arm come before the plan's; the rest is how much work a plan is worth.
+    """
+
+    certified: CertifiedRule
+    least_pulls: float
+    iterations: int
+    challenger_iterations: int
+    response_cells: int
+
+
+class CertexState(NamedTuple):
+    """The plan: an allocation (in `round`), the answer it is made for, step sizes and times."""
+
+    round: RoundState
+    planned: FloatArray
+    steps: FloatArray
+    challenger_steps: FloatArray
+    clock: FloatArray
+
+
+class CertexRound(NamedTuple):
+    """What `certex` needs of a round's scratch."""
+
+    costs: FloatArray
+    certified: CertifiedWork
+
+
+class Forecast(NamedTuple):
+    """What a plan would have in hand after a number of pulls, were the estimates true."""
+
+    evidence: Evidence
+    pulls: FloatArray
+    effective: FloatArray
+    thresholds: FloatArray
+    marks: IntArray
+
+
+class CertexWork(NamedTuple):
+    """Scratch: a forecast, and a second plan that challenges the first."""
+
+    round: CertexRound
+    forecast: Forecast
+    allocation: FloatArray
+    answer: FloatArray
+
+
+def build_certex(settings: CertexSettings, model: Model) -> tuple[CertexRule, CertexState, CertexWork]:
+    """Make the rule, a fresh state and scratch."""
+    n_arms = model.reward_noise.size
+    rule = CertexRule(
+        certified=build_certified_rule(settings, model),
+        least_pulls=min(0.75, 2.0 / math.sqrt(n_arms)),
+        iterations=60,
+        challenger_iterations=40,
+        response_cells=40,
+    )
+    state = CertexState(
+        round=make_round_state(model, certified=True),
+        planned=np.full(n_arms, 1.0 / n_arms),
+        steps=np.full(N_STEPS, 0.3),
+        challenger_steps=np.full(N_STEPS, 0.3),
+        clock=np.array([4.0 * n_arms, 4.0 * n_arms]),
+    )
+    work = CertexWork(
+        round=CertexRound(np.zeros(model.known.size), make_certified_work(model)),
+        forecast=Forecast(
+            evidence=make_evidence(n_arms, model.known),
+            pulls=np.zeros(n_arms),
+            effective=np.zeros(n_arms),
+            thresholds=np.zeros(2),
+            marks=np.zeros(n_arms, dtype=np.int64),
+        ),
+        allocation=np.zeros(n_arms),
+        answer=np.zeros(n_arms),
+    )
+    return rule, state, work
+
+
+@kernel
+def _foresee(scene: Scene, total: float, allocation: FloatArray, answer: FloatArray, forecast: Forecast) -> float:
+    """Forecast the evidence after `total` pulls in these proportions; returns the least ratio of statistic to threshold."""
+    for a in range(allocation.size):
+        forecast.pulls[a] = total * allocation[a]
+    write_thresholds(scene.pricing, forecast.pulls, forecast.effective, forecast.thresholds, forecast.marks)
+    evidence = forecast.evidence
+    for a in range(allocation.size):
+        evidence.mu[a] = scene.mu[a]
+        evidence.mu_var[a] = scene.reward_noise[a] / forecast.effective[a]
+        for i in range(scene.known.size):
+            evidence.rows[i, a] = scene.rows[i, a]
+            evidence.row_var[i, a] = scene.row_noise[i, a] / forecast.effective[a]
+    return least_ratio(evidence, forecast.thresholds, scene.pool, scene.r, answer)
+
+
+@kernel
+def _challenge(
+    rule: CertexRule,
+    scene: Scene,
+    total: float,
+    cautious: FloatArray,
+    state: CertexState,
+    work: CertexWork,
+) -> None:
+    """Plan afresh from the cautious answer and keep the better plan: shares that w and p lose together stay lost."""
+    n_arms = cautious.size
+    allocation, answer = work.allocation, work.answer
+    for a in range(n_arms):
+        allocation[a] = 0.5 * cautious[a] + 0.5 / n_arms
+        answer[a] = cautious[a]
+    for k in range(N_STEPS):
+        state.challenger_steps[k] = 0.3
+    climb(
+        scene,
+        total,
+        _LEAST_ALLOCATION,
+        _SHARPNESS,
+        rule.challenger_iterations,
+        state.challenger_steps,
+        allocation,
+        answer,
+        work.round.certified.arena,
+    )
+    held = _foresee(scene, total, state.round.allocation, state.planned, work.forecast)
+    if _foresee(scene, total, allocation, answer, work.forecast) > held:
+        for a in range(n_arms):
+            state.round.allocation[a] = allocation[a]
+            state.planned[a] = answer[a]
+        for k in range(N_STEPS):
+            state.steps[k] = state.challenger_steps[k]
+
+
+@kernel
+def _plan(rule: CertexRule, state: CertexState, model: Model, work: CertexWork) -> None:
+    """Improve allocation and planned answer, and add the plan's own best response to the witnesses."""
+    certified = state.round.certified
+    steps = state.round.counters[STEPS]
+    evidence, forecast = work.round.certified.evidence, work.forecast
+    scene = make_scene(evidence.mu, evidence.rows, model, certified.pool, rule.certified.pricing)
+    total = max(state.clock[EXPECTED_STOP], float(steps))
+    if certified.tallies[HAS_CAUTIOUS] == 1:
+        _foresee(scene, total, state.round.allocation, state.planned, forecast)
+        adopt(
+            forecast.evidence, forecast.thresholds, scene.pool, model.r, certified.cautious, state.planned, state.steps
+        )
+        if steps >= state.clock[NEXT_CHALLENGER]:
+            state.clock[NEXT_CHALLENGER] = schedule_next(steps, _CHALLENGER_GROWTH)
+            _challenge(rule, scene, total, certified.cautious, state, work)
+    state.steps[0] = max(state.steps[0], 0.05)
+    state.steps[1] = max(state.steps[1], 0.02)
+    climb(
+        scene,
+        total,
+        _LEAST_ALLOCATION,
+        _SHARPNESS,
+        rule.iterations,
+        state.steps,
+        state.round.allocation,
+        state.planned,
+        work.round.certified.arena,
+    )
+    ratio = _foresee(scene, total, state.round.allocation, state.planned, forecast)
+    value, nearest = least_witness(forecast.evidence, state.planned, model.r, certified.pool)
+    if value > 1e-12 and nearest >= 0:
+        witness = work.round.certified.witness
+        for a in range(witness.size):
+            witness[a] = certified.pool.mixes[nearest, a]
+        search_witness(
+            forecast.evidence,
+            state.planned,
+            model.r,
+            value,
+            _RESPONSE_ACCURACY,
+            0.0,
+            rule.certified.penalty,
+            rule.response_cells,
+            work.round.certified.arena,
+            witness,
+        )
+        add_witness(certified.pool, witness)
+    # Statistics grow in proportion to the pulls, thresholds hardly: that is when this plan would stop.
+    expected = total / max(ratio, 1e-9)
+    state.clock[EXPECTED_STOP] = min(max(expected, float(steps)), _FARTHEST * steps)
+
+
+@inlined_kernel
+def _track(rule: CertexRule, state: RoundState) -> int:
+    """Pull the least-pulled arm while it is far behind, otherwise the arm that lags most behind the plan."""
+    pulls = state.estimates.pulls
+    steps = float(state.counters[STEPS])
+    least = 0
+    for a in range(pulls.size):
+        if pulls[a] < pulls[least]:
+            least = a
+    if pulls[least] < rule.least_pulls * math.sqrt(steps):
+        return least
+    arm = 0
+    for a in range(pulls.size):
+        if state.allocation[a] * steps - pulls[a] > state.allocation[arm] * steps - pulls[arm]:
+            arm = a
+    return arm
+
+
+@kernel
+def step_certex(rule: CertexRule, state: CertexState, model: Model, rng: np.random.Generator, work: CertexWork) -> int:
+    """Return the next arm, or STOP once the answer is proved (or that there is none)."""
+    core = state.round
+    certified = core.certified
+    steps = core.counters[STEPS]
+    if steps >= certified.schedule[NEXT_TEST]:
+        certified.schedule[NEXT_TEST] = schedule_next(steps, TEST_GROWTH)
+        scratch = work.round.certified
+        weigh(rule.certified, core.estimates, model, scratch)
+        verdict = KEEP_SAMPLING
+        if steps >= certified.schedule[NEXT_REVIEW]:
+            certified.schedule[NEXT_REVIEW] = schedule_next(steps, REVIEW_GROWTH)
+            verdict = review(rule.certified, certified, core.estimates, model, scratch)
+            core.counters[SET_IS_EMPTY] = certified.tallies[LOOKS_EMPTY]
+            if verdict == KEEP_SAMPLING:
+                _plan(rule, state, model, work)
+        if verdict == KEEP_SAMPLING:
+            adopt(
+                scratch.evidence,
+                scratch.thresholds,
+                certified.pool,
+                model.r,
+                state.planned,
+                certified.answer,
+                certified.steps,
+            )
+            verdict = try_to_stop(rule.certified, certified, core.estimates, model, False, scratch)
+        write_readings(certified, model, scratch, core.readings)
+        if conclude(verdict, core):
+            return STOP
+    return _track(rule, core)

@@ -1,0 +1,70 @@
+"""Settings of the certified stop, shared by `certex` and by every explorer that is told to stop by it."""
+
+import math
+from typing import Literal
+
+from pydantic import Field
+
+from polyarm.errors import Checked, InvalidInput
+from polyarm.families.family import is_sub_gaussian
+from polyarm.problem import Model, Problem
+from polyarm.statistics.mixture import make_pricing
+from polyarm.stopping.certified import MAX_CELLS, CertifiedRule
+
+#: The price of breaking an estimated row, per unit of reward noise: far above any price that an optimum pays.
+_PENALTY = 200.0
+#: The mixture's precision when r = 0 gives no scale.
+_LAM_WITHOUT_R = 100.0
+
+
+class CertifiedSettings(Checked):
+    """How the certified stop computes its thresholds.
+
+    `thresholds` proved hold at confidence 1 - delta, for all times and any sampling rule; stylised ones are what papers
+    use, without a proof. `lam` is the number of pulls at which the proved thresholds are sharpest; fixed before the first
+    pull, by default (largest reward noise / r)^2.
+    """
+
+    thresholds: Literal["proved", "stylised"] = "proved"
+    lam: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    def assumed_std(self) -> float | None:
+        """The reward noise to assume instead of the declared one: none."""
+        return None
+
+    def stops_certified(self) -> bool:
+        """Whether the certified rule decides when to stop."""
+        return True
+
+
+def check_certifiable(problem: Problem) -> None:
+    """Raise when no certificate can exist for a problem."""
+    if not is_sub_gaussian(problem.family):
+        raise InvalidInput(
+            f"family {problem.family!r} has no sub-Gaussian scale, which certified stopping needs; use gaussian, bernoulli "
+            "or bounded, or an explorer of the paper with its own stopping rule"
+        )
+    if problem.r == 0.0 and problem.unknown:
+        raise InvalidInput(
+            "r = 0 with an unknown constraint cannot be certified: a tight constraint would need infinitely many pulls; "
+            "choose r > 0"
+        )
+
+
+def build_certified_rule(settings: CertifiedSettings, model: Model) -> CertifiedRule:
+    """Translate settings for the kernels."""
+    largest = math.sqrt(float(model.reward_noise.max()))
+    n_known = int(model.known.sum())
+    lam = settings.lam
+    if lam is None:
+        lam = max((largest / model.r) ** 2, 1.0) if model.r > 0.0 else _LAM_WITHOUT_R
+    pricing = make_pricing(
+        settings.thresholds == "proved",
+        lam,
+        model.delta,
+        model.reward_noise.size,
+        n_known,
+        model.known.size - n_known,
+        model.independent,
+    )
+    return CertifiedRule(pricing, _PENALTY * largest, MAX_CELLS, iterations=60)

@@ -1,0 +1,84 @@
+r"""Reward and cost evidence together: how far the data are from every instance in which an answer would be wrong.
+
+An answer p is wrong if some row is broken, :math:`G_i p > 0`, or if some mix q, a *witness*, satisfies every row and
+beats it by more than r. With variances v of the estimated entries and :math:`\|x\|_v^2 = \sum_a v_a x_a^2`:
+
+.. math:: Z_i(p) = \frac{(-\hat G_i p)_+^2}{2 \|p\|_{v_i}^2}, \qquad
+          g(q) = \frac{(r - \hat\mu^\top (q - p))_+^2}{2 \|q - p\|_{v_0}^2}
+                 + \sum_i \frac{(\hat G_i q)_+^2}{2 \|q\|_{v_i}^2}
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polyarm._compile import kernel
+from polyarm._types import BoolArray, FloatArray
+from polyarm.tolerances import KNOWN_ROW
+
+
+class Evidence(NamedTuple):
+    """Estimates and their variances.
+
+    `mu` (K,) and `rows` (d, K), G in units of each row's noise; `mu_var` (K,) and `row_var` (d, K), zero for rows that
+    are `known` (d,).
+    """
+
+    mu: FloatArray
+    rows: FloatArray
+    mu_var: FloatArray
+    row_var: FloatArray
+    known: BoolArray
+
+
+def make_evidence(n_arms: int, known: BoolArray) -> Evidence:
+    """Allocate evidence with nothing in it."""
+    d = known.size
+    return Evidence(np.zeros(n_arms), np.zeros((d, n_arms)), np.zeros(n_arms), np.zeros((d, n_arms)), known)
+
+
+@kernel
+def witness_value(evidence: Evidence, answer: FloatArray, q: FloatArray, r: float) -> float:
+    """g(q): half the squared distance to the instances where q is feasible and beats the answer by r.
+
+    Infinite when q breaks a known row, or when q is the answer itself.
+    """
+    n_arms = q.size
+    gap = r
+    spread = 0.0
+    for a in range(n_arms):
+        x = q[a] - answer[a]
+        gap -= evidence.mu[a] * x
+        spread += x * x * evidence.mu_var[a]
+    total = 0.0
+    if gap > 0.0:
+        if spread < 1e-300:
+            return np.inf
+        total = gap * gap / spread
+    for i in range(evidence.known.size):
+        excess = 0.0
+        spread = 0.0
+        for a in range(n_arms):
+            excess += evidence.rows[i, a] * q[a]
+            spread += q[a] * q[a] * evidence.row_var[i, a]
+        if evidence.known[i]:
+            if excess > KNOWN_ROW:
+                return np.inf
+        elif excess > 0.0:
+            total += excess * excess / spread
+    return 0.5 * total
+
+
+@kernel
+def cost_statistic(evidence: Evidence, answer: FloatArray) -> float:
+    """min_i Z_i over the unknown rows: half the squared distance to the instances where the answer breaks one."""
+    least = np.inf
+    for i in range(evidence.known.size):
+        if not evidence.known[i]:
+            slack = 0.0
+            spread = 0.0
+            for a in range(answer.size):
+                slack -= evidence.rows[i, a] * answer[a]
+                spread += answer[a] * answer[a] * evidence.row_var[i, a]
+            least = min(least, max(slack, 0.0) ** 2 / (2.0 * spread))
+    return least

@@ -42,7 +42,7 @@ UNRESOLVED = -1  # the node budget ran out
 #: The most cells that wait to be examined.
 _MAX_OPEN = 120
 _PRICE_STEPS = 6
-_HALVINGS = 10
+_HALVINGS = 30
 
 
 class Corners(NamedTuple):
@@ -75,6 +75,7 @@ class BranchWork(NamedTuple):
     cell: IntArray
     y: FloatArray
     trial_y: FloatArray
+    point: FloatArray
     lengths: FloatArray
     scaled_means: FloatArray
     scaled_rows: FloatArray
@@ -88,7 +89,7 @@ def size_branch(n_arms: int, n_constraints: int, max_nodes: int) -> Size:
     """How much of an arena a search of up to `max_nodes` cells takes."""
     k, d, capacity = n_arms, n_constraints, n_arms + max_nodes
     lp, descent = size_penalised(k, d), size_descent(k, d)
-    own = capacity * (k + 2 + 2 * d) + _MAX_OPEN * (d + 1) + (4 + d) * k + 2 * d
+    own = capacity * (k + 2 + 2 * d) + _MAX_OPEN * (d + 1) + (4 + d) * k + 3 * d
     return Size(own + lp.floats + descent.floats, (_MAX_OPEN + 1) * k + lp.ints + descent.ints)
 
 
@@ -115,7 +116,7 @@ def _carve(n_arms: int, n_constraints: int, max_nodes: int, arena: Arena) -> Bra
     at += 4 * k
     rows = f[at : at + d * k].reshape((d, k))
     at += d * k
-    after = rest_of(arena, at + 2 * d, (_MAX_OPEN + 1) * k)
+    after = rest_of(arena, at + 3 * d, (_MAX_OPEN + 1) * k)
     lp = carve_penalised(k, d, after)
     return BranchWork(
         corners=corners,
@@ -123,6 +124,7 @@ def _carve(n_arms: int, n_constraints: int, max_nodes: int, arena: Arena) -> Bra
         cell=arena.ints[_MAX_OPEN * k : (_MAX_OPEN + 1) * k],
         y=f[at : at + d],
         trial_y=f[at + d : at + 2 * d],
+        point=f[at + 2 * d : at + 3 * d],
         lengths=vectors[0],
         scaled_means=vectors[1],
         scaled_rows=rows,
@@ -180,6 +182,28 @@ def _to_bound(distance: float) -> float:
 
 
 @inlined_kernel
+def _search_line(corners: Corners, cell: IntArray, distance: float, work: BranchWork) -> float:
+    """Move `work.y` to the best of the points half, a quarter, ... of the way to `work.trial_y`; returns the gain.
+
+    The distance is quasi-concave along the way, so once it has grown and falls again the best point is behind.
+    """
+    best, share, best_share = distance, 1.0, 0.0
+    for _ in range(_HALVINGS):
+        for i in range(work.y.size):
+            work.point[i] = work.y[i] + share * (work.trial_y[i] - work.y[i])
+        found = _exclude(corners, cell, work.point, work.lengths)
+        if found > best:
+            best, best_share = found, share
+        elif best_share > 0.0:
+            break
+        share *= 0.5
+    for i in range(work.y.size):
+        work.y[i] += best_share * (work.trial_y[i] - work.y[i])
+    _exclude(corners, cell, work.y, work.lengths)
+    return best - distance
+
+
+@inlined_kernel
 def _price(evidence: Evidence, penalty: float, goal: float, distance: float, work: BranchWork) -> tuple[float, int]:
     """Improve `work.y` for `work.cell`, whose distance and lengths are given; returns the distance and a status.
 
@@ -206,21 +230,9 @@ def _price(evidence: Evidence, penalty: float, goal: float, distance: float, wor
         )
         if status != OPTIMAL:
             break
-        improved = False
-        for _halving in range(_HALVINGS):
-            found = _exclude(corners, cell, work.trial_y, work.lengths)
-            if found > distance + 1e-9 * abs(distance):
-                improved = True
-                break
-            for i in range(d):
-                work.trial_y[i] = 0.5 * (work.trial_y[i] + work.y[i])
-        if not improved:
-            break
-        gain = found - distance
-        distance = found
-        for i in range(d):
-            work.y[i] = work.trial_y[i]
-        if _to_bound(distance) > goal or gain < 1e-3 * abs(distance):
+        gain = _search_line(corners, cell, distance, work)
+        distance += gain
+        if _to_bound(distance) > goal or gain <= 1e-3 * abs(distance):
             break
     return distance, status
 

@@ -53,7 +53,7 @@ _LEAST_STEP = 0.02
 _FRESH_STEP = 0.3
 #: After an unresolved search the pool must pass by this much more before the next one.
 _MARGIN_GROWTH = 0.02
-MAX_CELLS = 1500
+MAX_CELLS = 20000
 
 
 class CertifiedRule(NamedTuple):

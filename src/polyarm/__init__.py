@@ -7,11 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from polyarm.engine.certificate import Certificate, Verification, make_certificate, verify_certificate
     from polyarm.engine.replay import ReplayResult, replay
     from polyarm.engine.session import Recommendation, Session, make_explorer
     from polyarm.environments.instances import Instance, instance_names, load_instance
     from polyarm.environments.replay import ReplayLog, read_log
-    from polyarm.errors import ExplorationOver, InvalidInput, PolyarmError
+    from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
     from polyarm.experiments.bounds import lower_bounds
     from polyarm.experiments.simulate import Simulation, simulate
     from polyarm.problem import Constraint, Problem
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Certificate": "polyarm.engine.certificate",
     "Constraint": "polyarm.problem",
     "ExplorationOver": "polyarm.errors",
     "Instance": "polyarm.environments.instances",
@@ -36,16 +38,22 @@ _HOMES = {
     "lower_bounds": "polyarm.experiments.bounds",
     "load_problem": "polyarm.problem_file",
     "make_explorer": "polyarm.engine.session",
+    "make_certificate": "polyarm.engine.certificate",
     "read_log": "polyarm.environments.replay",
     "replay": "polyarm.engine.replay",
     "simulate": "polyarm.experiments.simulate",
+    "Verification": "polyarm.engine.certificate",
+    "verify_certificate": "polyarm.engine.certificate",
+    "NoFeasibleMix": "polyarm.errors",
 }
 
 __all__ = [
+    "Certificate",
     "Constraint",
     "ExplorationOver",
     "Instance",
     "InvalidInput",
+    "NoFeasibleMix",
     "PolyarmError",
     "Problem",
     "Recommendation",
@@ -53,15 +61,18 @@ __all__ = [
     "ReplayResult",
     "Session",
     "Simulation",
+    "Verification",
     "__version__",
     "instance_names",
     "load_instance",
     "load_problem",
     "lower_bounds",
+    "make_certificate",
     "make_explorer",
     "read_log",
     "replay",
     "simulate",
+    "verify_certificate",
 ]
 
 

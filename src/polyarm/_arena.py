@@ -1,8 +1,8 @@
 """One block of scratch that kernels carve their arrays from.
 
-Every array that a compiled function is given costs it reference counts and, when there are a hundred of them, minutes to
-compile. Kernels that are called rarely and need much scratch take an `Arena` instead and carve it up at their start; two
-such kernels may share one arena as long as neither calls the other.
+Every array that a compiled function is given costs it reference counts and, when there are a hundred of them, minutes
+to compile. Kernels that are called rarely and need much scratch take an `Arena` instead and carve it up at their start;
+two such kernels may share one arena as long as neither calls the other.
 """
 
 from typing import NamedTuple

@@ -19,6 +19,10 @@ class ExplorationOver(PolyarmError):  # noqa: N818
     """The explorer has stopped: there is nothing left to ask."""
 
 
+class NoFeasibleMix(PolyarmError):  # noqa: N818
+    """No mix satisfies every constraint, so there is nothing to recommend."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidInput:
     """Build the error for a name that is not in a list, with the list and the nearest match."""
     known = sorted(known)

@@ -217,9 +217,9 @@ class Model(NamedTuple):
 
     Multiply a user's cost of row i by `factors[i]` to enter these units; divide to leave them. `simplex` (1, K) is the
     polytope without constraints: all ones, so that its row also serves as equal weights; `known_set` (1 + d_k, K)
-    is the polytope of the known rows alone. `reward_noise` (K,) and `row_noise` (d, K) are the variances of one pull, in
-    these units (nan for rewards that are not sub-Gaussian, zero for known rows); `independent`: the reward and the costs
-    of one pull are.
+    is the polytope of the known rows alone. `reward_noise` (K,) and `row_noise` (d, K) are the variances of one pull,
+    in these units (nan for rewards that are not sub-Gaussian, zero for known rows); `independent`: the reward and the
+    costs of one pull are.
     """
 
     family: Family

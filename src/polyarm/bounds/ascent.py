@@ -4,8 +4,8 @@ r"""Planning: the allocation w and the answer p that make every way of being wro
 
 over the cuts k: one cost statistic per unknown row, and g(q) for every witness q of a pool; the thresholds are those
 that the test itself will use once T pulls have been made in proportions w. The minimum is softened (log-softmin) and
-climbed by turns: w multiplicatively, :math:`w_a \leftarrow w_a (\text{elasticity}_a / w_a)^\gamma`, and p by exponentiated
-gradient. A step that does not raise the soft minimum is not taken and the next one is shorter.
+climbed by turns: w multiplicatively, :math:`w_a \leftarrow w_a (\text{elasticity}_a / w_a)^\gamma`, and p by
+exponentiated gradient. A step that does not raise the soft minimum is not taken and the next one is shorter.
 """
 
 import math
@@ -37,7 +37,7 @@ _RECHECK = 8
 class Score(NamedTuple):
     """The cuts at one point (w, p): the d rows, then the active witnesses.
 
-    `values` are f_k / beta_k; `slacks`, `lengths` and `row_lengths` are their parts; `weights` those of the soft minimum.
+    `values` are f_k / beta_k; `slacks`, `lengths` and `row_lengths` their parts; `weights` those of the soft minimum.
     """
 
     values: FloatArray
@@ -253,7 +253,7 @@ def _value_of(scene: Scene, answer: FloatArray, k: int, work: AscentWork, spare:
     work.is_active[k] = 0
     place = scene.known.size + spare
     _score_witness(scene, answer, scene.pool.mixes[k], scene.r + mean, work.excess[spare], place, work.trial)
-    return work.trial.values[place]
+    return float(work.trial.values[place])
 
 
 @inlined_kernel

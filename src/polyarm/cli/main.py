@@ -22,7 +22,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Override delta, r or a setting of the explorer; may be given more than once.",
+        help="Override delta, r, noise or a setting of the explorer; may be given more than once.",
     ),
 ]
 HorizonOption = Annotated[int, typer.Option(help="Give up after this many pulls.", metavar="N")]
@@ -54,11 +54,14 @@ def instances(as_json: JsonOption = False) -> None:
 @app.command()
 def run(
     instance: Annotated[str, typer.Argument(help="Name of an instance, or a TOML file (FILE.toml[:TABLE]).")],
-    explorer: Annotated[str, typer.Option(help="Which explorer to use.")] = "lagex",
+    explorer: Annotated[str, typer.Option(help="Which explorer to use.")] = "certex",
     seed: Annotated[int, typer.Option(help="Seed of the simulated noise and of the explorer.")] = 0,
     horizon: HorizonOption = 100_000,
     settings: SetOption = None,
     plot: Annotated[Path | None, typer.Option(help="Save a picture of the run (PNG, PDF or SVG).")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write what was proved to this JSON file; check it with `polyarm verify`.")
+    ] = None,
     allow_infeasible: InfeasibleOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,12 +71,18 @@ def run(
     from polyarm.cli.settings import parse_settings
     from polyarm.engine.run import Exploration, check_horizon, plan_run
     from polyarm.environments.instances import load_instance
+    from polyarm.errors import InvalidInput
 
     if plot is not None:
         from polyarm.plotting import check_target
 
         check_target(plot)
     chosen, plan = plan_run(load_instance(instance), explorer, parse_settings(settings or []), allow_infeasible)
+    if certificate is not None and not plan.settings.stops_certified():
+        raise InvalidInput(
+            f"--certificate: {explorer} stops by a rule that proves nothing; add --set stopping=certified, or use "
+            "certex"
+        )
     exploration = Exploration(chosen, plan, seed)
     trace = explore_live(exploration, check_horizon(horizon), quiet=as_json)
     report.show_run(exploration, as_json)
@@ -82,12 +91,34 @@ def run(
 
         plot_run(exploration, trace, plot)
         report.note(f"picture of the run: {plot}", as_json)
+    if certificate is not None and not exploration.session.stopped:
+        report.note("no certificate: the horizon came before a proof; raise --horizon", as_json)
+    elif certificate is not None:
+        from polyarm.engine.certificate import make_certificate
+
+        make_certificate(exploration.session).write(certificate)
+        report.note(f"certificate: {certificate}", as_json)
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="A certificate written by `polyarm run --certificate`.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Recompute every number of a certificate from its statistics; exit code 1 if it does not hold."""
+    from polyarm.cli import report
+    from polyarm.engine.certificate import read_certificate, verify_certificate
+
+    result = verify_certificate(read_certificate(certificate))
+    report.show_verification(result, str(certificate), as_json)
+    if not result.valid:
+        raise typer.Exit(1)
 
 
 @app.command()
 def simulate(
     instances: Annotated[list[str], typer.Argument(help="Names of instances, or TOML files.")],
-    explorer: Annotated[str, typer.Option(help="One explorer, or several: A,B.")] = "lagex,uniform",
+    explorer: Annotated[str, typer.Option(help="One explorer, or several: A,B.")] = "certex,lagex,uniform",
     seeds: Annotated[int, typer.Option(help="Number of seeds.", metavar="N")] = 100,
     first_seed: Annotated[int, typer.Option(help="The first seed.", metavar="N")] = 0,
     workers: Annotated[int | None, typer.Option(help="Threads; default: one per core.", metavar="W")] = None,

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from polyarm.engine.certificate import Verification, make_certificate
 from polyarm.engine.replay import EXHAUSTED, ReplayResult
-from polyarm.engine.run import HORIZON, STOPPED, Exploration
+from polyarm.engine.run import HORIZON, INFEASIBLE, STOPPED, Exploration
 from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.instances import Instance
 from polyarm.experiments.simulate import Simulation
@@ -20,7 +21,7 @@ from polyarm.experiments.simulate import Simulation
 console = Console() if Console().is_terminal else Console(width=120)
 
 #: Shown while nothing else can be: kernels are compiled once per version of the library.
-COMPILING = "loading the kernels (the first run compiles them: about half a minute)"
+COMPILING = "loading the kernels (the first run compiles them: a minute or two)"
 
 
 def print_json(value: Any) -> None:
@@ -67,58 +68,105 @@ def show_instances(instances: list[Instance], as_json: bool) -> None:
     console.print(table)
 
 
+#: How a run or replay ended, in words.
+_ENDINGS = {STOPPED: "stopped", INFEASIBLE: "stopped", HORIZON: "reached the horizon"}
+
+
 def show_run(exploration: Exploration, as_json: bool) -> None:
     """Report one exploration: the mix, its estimates, and what was and was not proved."""
     session = exploration.session
     record = exploration.record()
-    head = {
-        "instance": exploration.instance.name,
-        "explorer": session.plan.explorer.name,
-        "seed": session.seed,
-        "status": record.status,
-        "steps": record.steps,
-    }
-    if record.policy is None:
-        if as_json:
-            print_json({**head, "policy": None, "settings": session.plan.recorded_settings()})
-        else:
-            console.print(
-                f"{head['explorer']} on {head['instance']}: no mix after {record.steps} pulls; either some arm was "
-                "never pulled or no mix satisfies the constraints as estimated so far. Raise --horizon.",
-                highlight=False,
-            )
-        return
-    answer = session.recommend()
+    answer = None if record.policy is None else session.recommend()
     if as_json:
         print_json(
             {
-                **head,
-                "statistic": _finite(session.statistic),
-                "threshold": _finite(session.threshold),
-                "policy": answer.shares(session.problem),
-                "value": answer.value,
-                "slack": answer.slack,
+                "instance": exploration.instance.name,
+                "explorer": session.plan.explorer.name,
+                "seed": session.seed,
+                "status": record.status,
+                "steps": record.steps,
                 "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
-                "proved": list(answer.claims.proved),
-                "not_proved": list(answer.claims.not_proved),
+                **_describe_answer(session, answer),
+                "conflict": _conflict(session),
                 "truth": {"feasible": record.feasible, "correct": record.correct},
                 "settings": session.plan.recorded_settings(),
             }
         )
         return
-    how = "stopped" if record.status == STOPPED else "reached the horizon"
     console.print(
-        f"[bold]{head['explorer']}[/bold] on [bold]{head['instance']}[/bold] (seed {head['seed']}) {how} after "
-        f"{record.steps:,} pulls: statistic {session.statistic:.2f}, threshold {session.threshold:.2f}",
+        f"[bold]{session.plan.explorer.name}[/bold] on [bold]{exploration.instance.name}[/bold] (seed {session.seed}) "
+        f"{_ENDINGS[record.status]} after {record.steps:,} pulls: statistic {session.statistic:.2f}, threshold "
+        f"{session.threshold:.2f}",
         highlight=False,
         soft_wrap=True,
     )
-    _show_answer(session, answer)
+    if answer is not None:
+        _show_answer(session, answer)
+        truth = _truth(record.feasible, record.correct)
+    elif record.status == INFEASIBLE:
+        _show_conflict(session)
+        truth = "no mix is feasible" if record.correct else "there is a feasible mix"
+    else:
+        console.print(
+            "no mix: either some arm was never pulled or no mix satisfies the constraints as estimated so far. Raise "
+            "--horizon.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return
+    console.print(f"in truth (this is a simulation): {truth}", highlight=False, soft_wrap=True)
+
+
+def _describe_answer(session: Session, answer: Recommendation | None) -> dict[str, Any]:
+    """An answer for programs; the same keys whether there is one or not."""
+    low, interval = (None, None) if answer is None else (answer.slack_low, answer.value_interval)
+    return {
+        "statistic": _finite(session.statistic),
+        "threshold": _finite(session.threshold),
+        "policy": None if answer is None else answer.shares(session.problem),
+        "value": None if answer is None else answer.value,
+        "value_interval": None if interval is None else list(interval),
+        "slack": None if answer is None else answer.slack,
+        "slack_low": low,
+        "proved": [] if answer is None else list(answer.claims.proved),
+        "not_proved": [] if answer is None else list(answer.claims.not_proved),
+    }
+
+
+def _conflict(session: Session) -> list[str] | None:
+    """Names of the constraints that contradict each other, if that is how the exploration ended."""
+    return list(make_certificate(session).document["conflict"]) if session.infeasible else None
+
+
+def _show_conflict(session: Session) -> None:
+    names = ", ".join(str(c) for c in session.problem.constraints if c.name in (_conflict(session) or ()))
+    label = "[green]proved:[/green]" if session.settings["thresholds"] == "proved" else "[yellow]not proved:[/yellow]"
     console.print(
-        f"in truth (this is a simulation): {_truth(record.feasible, record.correct)}",
+        f"{label} no mix satisfies all of: {names} (confidence {1 - session.problem.delta:g})",
         highlight=False,
         soft_wrap=True,
     )
+
+
+def show_verification(result: Verification, path: str, as_json: bool) -> None:
+    """Report whether a certificate holds."""
+    if as_json:
+        print_json(
+            {"certificate": path, "valid": result.valid, "proved": result.proved, "verdict": result.verdict}
+            | {"faults": list(result.faults)}
+        )
+    elif not result.valid:
+        console.print(f"[red]not valid:[/red] {path}", highlight=False, soft_wrap=True)
+        for fault in result.faults:
+            console.print(f"  {fault}", markup=False, highlight=False, soft_wrap=True)
+    elif result.proved:
+        console.print(f"[green]valid:[/green] {path} ({result.verdict}, proved)", highlight=False, soft_wrap=True)
+    else:
+        console.print(
+            f"[yellow]valid, but no proof:[/yellow] {path} ({result.verdict}): its thresholds are stylised",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _show_answer(session: Session, answer: Recommendation, rows_left: Mapping[str, int] | None = None) -> None:
@@ -139,11 +187,19 @@ def _show_answer(session: Session, answer: Recommendation, rows_left: Mapping[st
             cells.append(f"{rows_left[arm]:,}")
         mix.add_row(*cells, style="bold" if share > 0 else "dim")
     console.print(mix)
-    budget = Table(title=f"estimated value {answer.value:.4f}")
+    title = f"estimated value {answer.value:.4f}"
+    if answer.value_interval is not None:
+        title += f", between {answer.value_interval[0]:.4f} and {answer.value_interval[1]:.4f}"
+    budget = Table(title=title)
     budget.add_column("constraint")
     budget.add_column("estimated slack", justify="right")
+    if answer.slack_low is not None:
+        budget.add_column("at least", justify="right")
     for constraint in session.problem.constraints:
-        budget.add_row(str(constraint), f"{round(answer.slack[constraint.name], 4) + 0.0:+.4f}")
+        cells = [f"{round(answer.slack[constraint.name], 4) + 0.0:+.4f}"]
+        if answer.slack_low is not None:
+            cells.append(f"{round(answer.slack_low[constraint.name], 4) + 0.0:+.4f}")
+        budget.add_row(str(constraint), *cells)
     if session.problem.constraints:
         console.print(budget)
     for sentence in answer.claims.proved:
@@ -166,24 +222,16 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
                 "status": result.status,
                 "exhausted_arm": result.exhausted_arm,
                 "steps": result.steps,
-                "statistic": _finite(session.statistic),
-                "threshold": _finite(session.threshold),
-                "policy": None if answer is None else answer.shares(session.problem),
-                "value": None if answer is None else answer.value,
-                "slack": None if answer is None else answer.slack,
+                **_describe_answer(session, answer),
                 "rows_used": result.rows_used,
                 "rows_left": result.rows_left,
-                "proved": [] if answer is None else list(answer.claims.proved),
-                "not_proved": [] if answer is None else list(answer.claims.not_proved),
                 "settings": result.settings,
             }
         )
         return
-    how = {
-        STOPPED: "stopped",
-        HORIZON: "reached the horizon",
-        EXHAUSTED: f"asked for {result.exhausted_arm!r}, which has no rows left,",
-    }[result.status]
+    how = f"asked for {result.exhausted_arm!r}, which has no rows left,"
+    if result.status != EXHAUSTED:
+        how = _ENDINGS[result.status]
     if answer is None:
         found = "no mix, as some arm has no outcome yet or no mix satisfies the constraints as estimated so far"
     else:
@@ -192,6 +240,8 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     if answer is not None:
         _show_answer(session, answer, result.rows_left)
+    elif result.status == INFEASIBLE:
+        _show_conflict(session)
 
 
 def _truth(feasible: bool, correct: bool) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from polyarm.explorers.certified_settings import CertifiedSettings
 from polyarm.explorers.settings import RoundSettings
 from polyarm.problem import Problem
 
@@ -14,7 +15,34 @@ class Claims:
     not_proved: tuple[str, ...]
 
 
-def make_claims(problem: Problem, settings: RoundSettings, stopped: bool) -> Claims:
+def make_claims(problem: Problem, settings: CertifiedSettings, stopped: bool, safe: bool) -> Claims:
+    """State what follows from an explorer's answer; `safe`: it is the best safe mix of a certified rule."""
+    if settings.stops_certified() or not isinstance(settings, RoundSettings):
+        return _certified_claims(problem, settings, stopped, safe)
+    return _own_claims(problem, settings, stopped)
+
+
+def _certified_claims(problem: Problem, settings: CertifiedSettings, stopped: bool, safe: bool) -> Claims:
+    known = [c.name for c in problem.constraints if c.known]
+    unknown = [c.name for c in problem.constraints if not c.known]
+    proved = [f"the known constraints hold exactly: {', '.join(known)}"] if known else []
+    confidence = f"with confidence {1 - problem.delta:g}"
+    optimality = f"within r = {problem.r:g} of the best feasible mix {confidence}"
+    feasibility = f"the mix satisfies {', '.join(unknown)} {confidence}"
+    earned = [feasibility] if unknown and (stopped or safe) else []
+    missing = [] if not unknown or stopped or safe else [feasibility + ": no mix is certain to yet"]
+    if stopped:
+        earned.append(optimality)
+    else:
+        missing.append(f"{optimality}: the explorer has not stopped")
+    if settings.thresholds == "proved":
+        proved += earned
+    else:
+        missing = [f"{claim}: stylised thresholds, without a proof" for claim in earned] + missing
+    return Claims(tuple(proved), tuple(missing))
+
+
+def _own_claims(problem: Problem, settings: RoundSettings, stopped: bool) -> Claims:
     """State what follows when an explorer that stops on a reward-only test gives its answer."""
     proved, not_proved = [], []
     known = [c.name for c in problem.constraints if c.known]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyarm.engine.claims import Claims
-from polyarm.engine.run import HORIZON, STOPPED, check_horizon, split_settings
+from polyarm.engine.run import check_horizon, describe_status, split_settings
 from polyarm.engine.session import Recommendation, Session, make_plan
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
 from polyarm.errors import InvalidInput
@@ -22,8 +22,8 @@ _INDEPENDENT = "the logged outcomes are independent given their arm, and none wa
 class ReplayResult:
     """A finished replay.
 
-    `status` is STOPPED, HORIZON, or EXHAUSTED when `exhausted_arm` was asked for and had no row left: neither of
-    the last two is a stopping time. `recommendation` is None when there is no mix yet. `session` stands where
+    `status` is STOPPED, INFEASIBLE, HORIZON, or EXHAUSTED when `exhausted_arm` was asked for and had no row left: the
+    last two are no stopping times. `recommendation` is None when there is no mix yet. `session` stands where
     the replay ended, and may go on with live outcomes.
     """
 
@@ -76,7 +76,7 @@ def replay(
     used = [int(pulls) for pulls in session.round.estimates.pulls]
     left = [len(outcomes) - n for outcomes, n in zip(log.outcomes, used, strict=True)]
     return ReplayResult(
-        status=EXHAUSTED if exhausted_arm is not None else STOPPED if session.stopped else HORIZON,
+        status=EXHAUSTED if exhausted_arm is not None else describe_status(session),
         steps=session.steps,
         recommendation=None if session.policy is None else _qualify(session.recommend()),
         rows_used=dict(zip(problem.arms, used, strict=True)),

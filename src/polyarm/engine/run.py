@@ -18,18 +18,20 @@ from polyarm.explorers.registry import check_setting_names, get_explorer
 DEFAULT_HORIZON = 100_000
 
 #: What `--set` changes in the problem rather than in the explorer.
-PROBLEM_SETTINGS = ("delta", "r")
+PROBLEM_SETTINGS = ("delta", "r", "noise")
 
 HORIZON = "HORIZON"
 STOPPED = "STOPPED"
+INFEASIBLE = "INFEASIBLE"
 
 
 @dataclass(frozen=True)
 class RunRecord:
     """One finished exploration, judged against the truth.
 
-    `status` is STOPPED, or HORIZON when the cap came first: a cap is never a stopping time. `feasible` and
-    `correct` judge the mix held at the end, whatever the status; `policy` is None when there is none.
+    `status` is STOPPED, INFEASIBLE when the explorer proved that no mix satisfies every constraint, or HORIZON when the
+    cap came first: a cap is never a stopping time. `feasible` and `correct` judge the mix held at the end (for a
+    certified rule at the horizon: the best safe mix), whatever the status; `policy` is None when there is none.
     """
 
     seed: int
@@ -72,19 +74,28 @@ class Exploration:
     def record(self) -> RunRecord:
         """Judge the exploration as it stands."""
         session = self.session
-        policy = session.policy
+        policy = session.final_mix()
+        status = describe_status(session)
+        right = status == INFEASIBLE and self.instance.optimum() is None
         return RunRecord(
             seed=session.seed,
-            status=STOPPED if session.stopped else HORIZON,
+            status=status,
             steps=session.steps,
             policy=policy,
             feasible=policy is not None and is_feasible(self.instance, policy),
-            correct=policy is not None and is_correct(self.instance, policy),
+            correct=right or (policy is not None and is_correct(self.instance, policy)),
             policy_violations=int(self._scores[POLICY_VIOLATIONS]),
             allocation_violations=int(self._scores[ALLOCATION_VIOLATIONS]),
             excess=float(self._scores[EXCESS]),
             pulls=session.round.estimates.pulls.copy(),
         )
+
+
+def describe_status(session: Session) -> str:
+    """Say how an exploration ended, or that the horizon came first."""
+    if session.infeasible:
+        return INFEASIBLE
+    return STOPPED if session.stopped else HORIZON
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -96,7 +107,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 def plan_run(
     instance: Instance, explorer: str, settings: Mapping[str, Any], allow_infeasible: bool = False
 ) -> tuple[Instance, Plan]:
-    """Apply settings (`delta` and `r` to the problem, the rest to the explorer) and check the truth is feasible."""
+    """Apply settings (`PROBLEM_SETTINGS` to the problem, the rest to the explorer) and check the truth is feasible."""
     check_setting_names(get_explorer(explorer), settings, beside=PROBLEM_SETTINGS)
     changes, own = split_settings(settings)
     if changes:

@@ -15,10 +15,11 @@ from polyarm.engine.claims import Claims, make_claims
 from polyarm.engine.drive import ask, tell
 from polyarm.engine.randomness import EXPLORER, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
-from polyarm.errors import ExplorationOver, InvalidInput
-from polyarm.explorers.certified_settings import CertifiedSettings, check_certifiable
+from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix
+from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule, check_certifiable
 from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
 from polyarm.explorers.round import (
+    INFEASIBLE,
     NO_ARM,
     PENDING,
     RUNNING,
@@ -30,6 +31,8 @@ from polyarm.explorers.round import (
     RoundState,
 )
 from polyarm.problem import Model, Problem, build_model
+from polyarm.stopping.certified import LOOKS_EMPTY, REVIEWS
+from polyarm.stopping.proof import Standing, find_safe_mix, row_margins, value_margin, weigh_statistics
 
 _FORMAT = 1
 #: Sums of larger outcomes could overflow, and squares of their means would.
@@ -65,7 +68,8 @@ class Recommendation:
     """The mix an explorer would choose now, with its estimates in the user's units.
 
     `slack` is positive where the estimated cost leaves room and negative where it exceeds the bound; `stopped`
-    tells whether the explorer's own test has passed; `claims` what that proves and what it does not.
+    tells whether the explorer's own test has passed; `claims` what that proves and what it does not. With a certified
+    rule `slack_low` and `value_interval` bound the true slack and value, all at once, with confidence 1 - delta.
     """
 
     policy: FloatArray
@@ -74,6 +78,8 @@ class Recommendation:
     steps: int
     stopped: bool
     claims: Claims
+    slack_low: dict[str, float] | None
+    value_interval: tuple[float, float] | None
 
     def shares(self, problem: Problem) -> dict[str, float]:
         """Return the share of each arm by name."""
@@ -120,6 +126,17 @@ class Session:
         return bool(self.round.counters[STATUS] != RUNNING)
 
     @property
+    def infeasible(self) -> bool:
+        """Whether the explorer stopped because no mix satisfies every constraint."""
+        self._decide()
+        return bool(self.round.counters[STATUS] == INFEASIBLE)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the certified rule decides when to stop."""
+        return self.plan.settings.stops_certified()
+
+    @property
     def statistic(self) -> float:
         """The test statistic at the last decision; nan before there is one."""
         self._decide()
@@ -133,9 +150,16 @@ class Session:
 
     @property
     def policy(self) -> FloatArray | None:
-        """The current mix; None before every arm was pulled, or while no mix fits the estimates."""
+        """The current mix; None before every arm was pulled, while no mix fits the estimates, or when none exists."""
         self._decide()
-        if self.steps < self.problem.n_arms or self.round.counters[SET_IS_EMPTY]:
+        if self.steps < self.problem.n_arms or self.infeasible:
+            return None
+        stop = self.round.certified
+        if stop is None:
+            missing = self.round.counters[SET_IS_EMPTY]
+        else:
+            missing = stop.tallies[LOOKS_EMPTY] or stop.tallies[REVIEWS] == 0
+        if missing:
             return None
         return self.round.answer.copy()
 
@@ -150,7 +174,8 @@ class Session:
         """Return the index of the arm to pull next; the same one until its outcome is told."""
         arm = self._decide()
         if arm == NO_ARM:
-            raise ExplorationOver(f"the explorer stopped after {self.steps} pulls; call recommend()")
+            what = "no mix satisfies every constraint" if self.infeasible else "call recommend()"
+            raise ExplorationOver(f"the explorer stopped after {self.steps} pulls; {what}")
         return arm
 
     def tell(self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()) -> None:
@@ -193,23 +218,58 @@ class Session:
             out[i] = _finite(f"cost {name!r}", cost)
         return out
 
+    def safe_mix(self) -> FloatArray | None:
+        """The best mix that is certainly feasible, at confidence 1 - delta; None while there is none.
+
+        Needs the certified rule; computed afresh at every call.
+        """
+        if not self.certified or self.steps < self.problem.n_arms or self.infeasible:
+            return None
+        return find_safe_mix(self._standing())
+
+    def _standing(self) -> Standing:
+        estimates, model = self.round.estimates, self.plan.model
+        rule = build_certified_rule(self.plan.settings, model)
+        return weigh_statistics(model, rule, estimates.pulls, estimates.mu_hat, estimates.columns[1:])
+
+    def final_mix(self) -> FloatArray | None:
+        """The mix to act on if nothing more is sampled: the answer, or for a certified rule that has none yet the best
+        safe mix, or for want of that the candidate."""
+        if not self.certified or self.stopped:
+            return self.policy
+        safe = self.safe_mix()
+        return self.policy if safe is None else safe
+
     def recommend(self) -> Recommendation:
         """Return the current mix and its estimates; works before the explorer stops, and says so."""
+        if self.infeasible:
+            raise NoFeasibleMix(f"no mix satisfies every constraint, at confidence {1 - self.problem.delta:g}")
         if self.steps < self.problem.n_arms:
             missing = self.problem.n_arms - self.steps
             raise InvalidInput(f"nothing to recommend yet: {missing} arms have not been pulled once")
-        policy = self.policy
+        safe = None if self.stopped else self.safe_mix()
+        policy = self.policy if safe is None else safe
         if policy is None:
             raise InvalidInput(
                 "nothing to recommend yet: no mix satisfies the constraints as estimated so far; keep sampling"
             )
+        value, slack = float(self.round.estimates.mu_hat @ policy), self.estimated_slack(policy)
+        slack_low = value_interval = None
+        if self.certified:
+            standing = self._standing()
+            margins = row_margins(standing, policy) / np.abs(self.plan.model.factors)
+            slack_low = {name: x - float(m) for (name, x), m in zip(slack.items(), margins, strict=True)}
+            spread = value_margin(standing, policy)
+            value_interval = (value - spread, value + spread)
         return Recommendation(
             policy=policy,
-            value=float(self.round.estimates.mu_hat @ policy),
-            slack=self.estimated_slack(policy),
+            value=value,
+            slack=slack,
+            slack_low=slack_low,
+            value_interval=value_interval,
             steps=self.steps,
             stopped=self.stopped,
-            claims=make_claims(self.problem, self.plan.settings, self.stopped),
+            claims=make_claims(self.problem, self.plan.settings, self.stopped, safe is not None),
         )
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from polyarm.engine.run import DEFAULT_HORIZON, STOPPED, Exploration, RunRecord, check_horizon, plan_run
+from polyarm.engine.run import DEFAULT_HORIZON, HORIZON, Exploration, RunRecord, check_horizon, plan_run
 from polyarm.engine.session import Plan
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.errors import InvalidInput
@@ -35,7 +35,7 @@ class Cell:
 
         Runs that hit the horizon count as infinity in quantiles and are left out of the mean.
         """
-        stops = np.array([run.steps if run.status == STOPPED else np.inf for run in self.runs])
+        stops = np.array([run.steps if run.status != HORIZON else np.inf for run in self.runs])
         finished = stops[np.isfinite(stops)]
         return {
             "instance": self.instance,

@@ -148,7 +148,7 @@ def build_certex(settings: CertexSettings, model: Model) -> tuple[CertexRule, Ce
 
 @kernel
 def _foresee(scene: Scene, total: float, allocation: FloatArray, answer: FloatArray, forecast: Forecast) -> float:
-    """Forecast the evidence after `total` pulls in these proportions; returns the least ratio of statistic to threshold."""
+    """Forecast the evidence after `total` pulls in these proportions; returns the least statistic over threshold."""
     for a in range(allocation.size):
         forecast.pulls[a] = total * allocation[a]
     write_thresholds(scene.pricing, forecast.pulls, forecast.effective, forecast.thresholds, forecast.marks)

@@ -21,8 +21,8 @@ class CertifiedSettings(Checked):
     """How the certified stop computes its thresholds.
 
     `thresholds` proved hold at confidence 1 - delta, for all times and any sampling rule; stylised ones are what papers
-    use, without a proof. `lam` is the number of pulls at which the proved thresholds are sharpest; fixed before the first
-    pull, by default (largest reward noise / r)^2.
+    use, without a proof. `lam` is the precision of the mixture behind the proved ones; fixed before the first pull, by
+    default (largest reward noise / r)^2.
     """
 
     thresholds: Literal["proved", "stylised"] = "proved"
@@ -41,13 +41,13 @@ def check_certifiable(problem: Problem) -> None:
     """Raise when no certificate can exist for a problem."""
     if not is_sub_gaussian(problem.family):
         raise InvalidInput(
-            f"family {problem.family!r} has no sub-Gaussian scale, which certified stopping needs; use gaussian, bernoulli "
-            "or bounded, or an explorer of the paper with its own stopping rule"
+            f"family {problem.family!r} has no sub-Gaussian scale, which certified stopping needs; use gaussian, "
+            "bernoulli or bounded, or an explorer of the paper with its own stopping rule"
         )
     if problem.r == 0.0 and problem.unknown:
         raise InvalidInput(
-            "r = 0 with an unknown constraint cannot be certified: a tight constraint would need infinitely many pulls; "
-            "choose r > 0"
+            "r = 0 with an unknown constraint cannot be certified: a tight constraint would need infinitely many "
+            "pulls; choose r > 0"
         )
 
 

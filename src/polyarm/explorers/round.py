@@ -37,7 +37,6 @@ from polyarm.stopping.certified import (
     INFEASIBLE_PROVED,
     KEEP_SAMPLING,
     CertifiedRule,
-    CertifiedState,
     CertifiedWork,
     make_certified_state,
     make_certified_work,
@@ -133,7 +132,7 @@ class RoundState(NamedTuple):
     blocker: IntArray
     confine_basis: IntArray
     confine_nu: FloatArray
-    certified: CertifiedState | None
+    certified: Any  # CertifiedState or None: two types for the compiler
 
 
 def make_round_state(model: Model, certified: bool) -> RoundState:

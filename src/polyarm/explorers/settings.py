@@ -68,7 +68,8 @@ class RoundSettings(CertifiedSettings):
     def _certify_what_is_declared(self) -> Self:
         if self.stops_certified() and self.assumed_reward_std is not None:
             raise ValueError(
-                "stopping=certified needs the declared reward noise; leave out assumed_reward_std (preset paper sets it)"
+                "stopping=certified needs the declared reward noise: leave out assumed_reward_std (preset paper "
+                "sets it)"
             )
         return self
 

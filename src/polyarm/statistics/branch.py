@@ -1,9 +1,9 @@
 r"""Certified lower bound on the reward statistic Z_0 = min_q g(q), which is not convex in q.
 
-The simplex of mixes is cut into cells, each the hull of K points. Let an instance :math:`(\mu', G')` have a winner, a mix
-:math:`q = \sum_j c_j v_j` of a cell that satisfies every row and beats the answer by r. By weak LP duality, for any
-prices :math:`y \ge 0`, :math:`\sum_j c_j (\mu'^\top v_j - y^\top G' v_j - \mu'^\top p) \ge r`, so the instance lies in the
-half-space of at least one corner. Half the squared distance from the data to the nearest of them,
+The simplex of mixes is cut into cells, each the hull of K points. Let an instance :math:`(\mu', G')` have a winner: a
+mix :math:`q = \sum_j c_j v_j` of a cell that satisfies every row and beats the answer by r. By weak LP duality, for any
+prices :math:`y \ge 0`, :math:`\sum_j c_j (\mu'^\top v_j - y^\top G' v_j - \mu'^\top p) \ge r`, so the instance lies in
+the half-space of at least one corner. Half the squared distance from the data to the nearest of them,
 
 .. math:: f(y) = \min_j \frac{(r - \hat\mu^\top (v_j - p) + y^\top \hat G v_j)_+^2}
                              {2 (\|v_j - p\|_{v_0}^2 + \sum_i y_i^2 \|v_j\|_{v_i}^2)},
@@ -332,8 +332,9 @@ def search_witness(
     """Bound Z_0 from below: every cell is halved until its bound exceeds (1 - accuracy) times the incumbent.
 
     `incumbent` is the smallest witness value known (of `witness_out`, which is replaced by better ones), or a threshold
-    to be exceeded. The search ends early with WITNESS once it finds a value of at most `enough` (0: never, unless nothing
-    smaller is possible). Returns the outcome, the number of cells examined, and a lower bound on Z_0 (for WITNESS: the witness's value).
+    to be exceeded. The search ends early with WITNESS once it finds a value of at most `enough` (0: it never does,
+    unless nothing smaller is possible). Returns the outcome, the number of cells examined, and a lower bound on Z_0
+    (for WITNESS: the witness's value).
     """
     n_arms, d = answer.size, evidence.known.size
     work = _carve(n_arms, d, max_nodes, arena)

@@ -1,8 +1,8 @@
 """The certified stop: an answer is given once it is proved feasible and r-optimal, whatever rule chose the arms.
 
 A test looks at one candidate answer p: every cost statistic must exceed the cost threshold, and the certified lower
-bound on the reward statistic the reward threshold (see `statistics`). Between tests the candidate is improved for the pulls
-that were made; witnesses that defeated it are remembered and must be beaten first.
+bound on the reward statistic the reward threshold (see `statistics`). Between tests the candidate is improved for the
+pulls that were made; witnesses that defeated it are remembered and must be beaten first.
 """
 
 import math
@@ -162,7 +162,7 @@ def weigh(rule: CertifiedRule, estimates: Estimates, model: Model, work: Certifi
 def least_ratio(evidence: Evidence, thresholds: FloatArray, pool: Pool, r: float, answer: FloatArray) -> float:
     """The least statistic over its threshold, for an answer and the witnesses known: above one, a test may pass."""
     value, _ = least_witness(evidence, answer, r, pool)
-    return min(cost_statistic(evidence, answer) / thresholds[COST], value / thresholds[REWARD])
+    return float(min(cost_statistic(evidence, answer) / thresholds[COST], value / thresholds[REWARD]))
 
 
 @kernel

@@ -1,0 +1,283 @@
+"""Certificates: what was proved, with every number needed to check it, and the check itself.
+
+A certificate is a JSON document. Its numbers are computed from the sufficient statistics it carries, by the same
+function that verification runs on them again, so that a reader need not trust whoever wrote it: only the statistics,
+the declared noise, and that pulls were chosen without looking ahead.
+"""
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyarm._types import FloatArray
+from polyarm.engine.session import Plan, Session, make_plan
+from polyarm.errors import InvalidInput
+from polyarm.explorers.certified_settings import build_certified_rule
+from polyarm.problem import Problem
+from polyarm.stopping.proof import (
+    Standing,
+    breaks_known_rows,
+    cost_statistics,
+    find_conflict,
+    prove_reward,
+    proves_infeasible,
+    row_margins,
+    value_margin,
+    weigh_statistics,
+)
+
+FORMAT = "polyarm-certificate-1"
+
+POLICY = "POLICY"
+INFEASIBLE = "INFEASIBLE"
+
+#: Numbers recomputed on another machine may differ in the last digits.
+_AGREEMENT = 1e-6
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate as a document of plain JSON types; see docs/guarantee.md for its fields."""
+
+    document: dict[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        """POLICY or INFEASIBLE."""
+        return str(self.document["verdict"])
+
+    @property
+    def proved(self) -> bool:
+        """Whether the thresholds are proved ones; stylised thresholds prove nothing."""
+        return bool(self.document["proved"])
+
+    @property
+    def policy(self) -> dict[str, float] | None:
+        """The certified mix by arm."""
+        return self.document["policy"]  # type: ignore[no-any-return]
+
+    def write(self, path: str | Path) -> None:
+        """Write the document; the file appears whole or not at all."""
+        target = Path(path)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(self.document, file, indent=2, allow_nan=False)
+                file.write("\n")
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of checking a certificate: valid if `faults` is empty; `proved` if it also claims a proof."""
+
+    faults: tuple[str, ...]
+    proved: bool
+    verdict: str | None
+
+    @property
+    def valid(self) -> bool:
+        """Whether everything in the certificate was confirmed."""
+        return not self.faults
+
+
+def make_certificate(session: Session) -> Certificate:
+    """Return the certificate of a session that the certified rule has stopped."""
+    if not session.plan.settings.stops_certified():
+        raise InvalidInput(
+            f"explorer {session.plan.explorer.name!r} stopped by its own rule, which proves no certificate; "
+            "use certex, or stopping=certified"
+        )
+    if not session.stopped:
+        raise InvalidInput(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; go on")
+    estimates, model = session.round.estimates, session.plan.model
+    unknown = session.problem.unknown
+    statistics = {
+        "pulls": estimates.pulls.tolist(),
+        "reward_sums": estimates.reward_sums.tolist(),
+        "cost_sums": {
+            session.problem.constraints[i].name: (estimates.cost_sums[i] / model.factors[i]).tolist() for i in unknown
+        },
+    }
+    verdict = INFEASIBLE if session.infeasible else POLICY
+    mix = None if session.infeasible else session.round.answer.tolist()
+    document = {
+        "format": FORMAT,
+        "version": _version(),
+        "verdict": verdict,
+        "explorer": session.plan.explorer.name,
+        "settings": session.plan.settings.model_dump(mode="json"),
+        "problem": session.problem.model_dump(mode="json"),
+        "statistics": statistics,
+        **_compute(session.plan, statistics, verdict, mix),
+    }
+    return Certificate({**document, "checksum": _checksum(document)})
+
+
+def _version() -> str:
+    from polyarm import __version__  # noqa: PLC0415  (the package imports this module)
+
+    return __version__
+
+
+def _compute(plan: Plan, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None) -> dict[str, Any]:
+    """Every number of a certificate that follows from the statistics and, for POLICY, the mix."""
+    standing = _stand(plan, statistics)
+    shared = {
+        "confidence": 1.0 - plan.problem.delta,
+        "r": plan.problem.r,
+        "proved": standing.rule.pricing.proved,
+        "steps": int(sum(statistics["pulls"])),
+        "thresholds": {
+            "kind": "proved" if standing.rule.pricing.proved else "stylised",
+            "lam": standing.rule.pricing.lam,
+            "noise": plan.problem.noise,
+            "cost": standing.cost_threshold if plan.problem.unknown else None,
+            "reward": standing.reward_threshold,
+        },
+    }
+    if verdict == INFEASIBLE:
+        conflict = find_conflict(standing)
+        names = [c.name for c in plan.problem.constraints]
+        return {
+            **shared,
+            "policy": None,
+            "passed": proves_infeasible(standing),
+            "conflict": {name: float(w) for name, w in zip(names, conflict, strict=True) if w > 1e-9},
+        }
+    if mix is None:
+        raise InvalidInput("policy: required for verdict POLICY, but not given")
+    return {**shared, **_describe_answer(plan, standing, plan.problem.check_policy(mix))}
+
+
+def _describe_answer(plan: Plan, standing: Standing, mix: FloatArray) -> dict[str, Any]:
+    problem, evidence = plan.problem, standing.evidence
+    units = np.abs(plan.model.factors)
+    slack, margin = -(evidence.rows @ mix) / units, row_margins(standing, mix) / units
+    costs = cost_statistics(standing, mix)
+    reward = prove_reward(standing, mix)
+    value, spread = float(evidence.mu @ mix), value_margin(standing, mix)
+    passed = (
+        reward.passed
+        and all(z is None or z > standing.cost_threshold for z in costs)
+        and not breaks_known_rows(plan.model, mix)
+    )
+    return {
+        "policy": dict(zip(problem.arms, mix.tolist(), strict=True)),
+        "passed": passed,
+        "value": {"estimate": value, "low": value - spread, "high": value + spread},
+        "constraints": [
+            {
+                "name": c.name,
+                "sense": c.sense,
+                "bound": c.bound,
+                "known": c.known,
+                "slack": float(slack[i]),
+                "slack_low": float(slack[i] - margin[i]),
+                "statistic": costs[i],
+            }
+            for i, c in enumerate(problem.constraints)
+        ],
+        "reward_test": {
+            "statistic_low": reward.lower,
+            "closest_witness": dict(zip(problem.arms, reward.witness.tolist(), strict=True)),
+            "witness_value": reward.witness_value if math.isfinite(reward.witness_value) else None,
+        },
+    }
+
+
+def _stand(plan: Plan, statistics: Mapping[str, Any]) -> Standing:
+    """Turn sufficient statistics, in the user's units, into evidence."""
+    problem, model = plan.problem, plan.model
+    pulls = _read_numbers("pulls", statistics["pulls"], problem.n_arms)
+    if np.any(pulls < 1.0) or np.any(pulls != np.floor(pulls)):
+        raise InvalidInput(f"statistics.pulls: expected whole numbers, at least 1 of every arm, got {pulls.tolist()}")
+    sums = _read_numbers("reward_sums", statistics["reward_sums"], problem.n_arms)
+    rows = model.known_rows.copy()
+    for i in problem.unknown:
+        name = problem.constraints[i].name
+        costs = _read_numbers(f"cost_sums.{name}", statistics["cost_sums"][name], problem.n_arms)
+        rows[i] = costs * model.factors[i] / pulls - model.bounds[i]
+    return weigh_statistics(model, build_certified_rule(plan.settings, model), pulls, sums / pulls, rows)
+
+
+def _read_numbers(field: str, values: Any, count: int) -> FloatArray:
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
+        raise InvalidInput(f"statistics.{field}: expected {count} finite numbers, one per arm, got {values!r}")
+    return numbers
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    text = json.dumps({k: v for k, v in document.items() if k != "checksum"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_certificate(path: str | Path) -> dict[str, Any]:
+    """Read a certificate file; raises when it is not one."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise InvalidInput(f"{path}: not a JSON document: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise InvalidInput(f"{path}: not a certificate: expected format {FORMAT!r}, got {found!r}")
+    return document
+
+
+def verify_certificate(document: Mapping[str, Any]) -> Verification:
+    """Recompute everything in a certificate from its sufficient statistics; report every disagreement."""
+    verdict = document.get("verdict")
+    faults: list[str] = []
+    if document.get("checksum") != _checksum(document):
+        faults.append("checksum: the document was changed after it was written")
+    if verdict not in (POLICY, INFEASIBLE):
+        return Verification((*faults, f"verdict: expected POLICY or INFEASIBLE, got {verdict!r}"), False, None)
+    try:
+        plan = make_plan(document["explorer"], Problem(**document["problem"]), document["settings"])
+        policy = document["policy"]
+        mix = None if policy is None else [policy[arm] for arm in plan.problem.arms]
+        computed = _compute(plan, document["statistics"], verdict, mix)
+    except (KeyError, TypeError, AttributeError) as error:
+        return Verification((*faults, f"incomplete: {error!r} is missing or malformed"), False, str(verdict))
+    except InvalidInput as error:
+        return Verification((*faults, str(error)), False, str(verdict))
+    for name, value in computed.items():
+        faults.extend(_compare(name, value, document.get(name)))
+    if not computed["passed"]:
+        faults.append("the statistics do not pass the test that the certificate claims")
+    return Verification(tuple(faults), bool(computed["proved"]) and not faults, str(verdict))
+
+
+def _compare(where: str, computed: Any, stated: Any) -> list[str]:
+    """List where a stated value differs from the recomputed one."""
+    if isinstance(computed, dict):
+        if not isinstance(stated, dict) or set(stated) != set(computed):
+            return [f"{where}: expected the fields {sorted(computed)}, got {stated!r}"]
+        return [fault for key in computed for fault in _compare(f"{where}.{key}", computed[key], stated[key])]
+    if isinstance(computed, list):
+        if not isinstance(stated, list) or len(stated) != len(computed):
+            return [f"{where}: expected {len(computed)} entries, got {stated!r}"]
+        pairs = zip(computed, stated, strict=True)
+        return [fault for k, (mine, theirs) in enumerate(pairs) for fault in _compare(f"{where}.{k}", mine, theirs)]
+    if isinstance(computed, float) and isinstance(stated, int | float) and not isinstance(stated, bool):
+        same = math.isclose(computed, stated, rel_tol=_AGREEMENT, abs_tol=_AGREEMENT)
+    else:
+        same = type(computed) is type(stated) and computed == stated
+    return [] if same else [f"{where}: stated {stated!r}, but the statistics give {computed!r}"]

@@ -66,7 +66,7 @@ def arrays(fields: Any, path: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
     for name, value in zip(fields._fields, fields, strict=True):
         if hasattr(value, "_fields"):
             yield from arrays(value, f"{path}{name}.")
-        else:
+        elif value is not None:
             yield f"{path}{name}", value
 
 

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test lint bench lock clean
+.PHONY: run test verify lint bench table lock clean
 
 run: $(VENV)/.run-ready
 	mkdir -p out
@@ -17,6 +17,14 @@ lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The statistical claims over thousands of runs: an hour or so, for the night.
+verify: $(VENV)/.test-ready
+	$(BIN)/python -m pytest -m nightly tests/nightly
+
+# Rewrites docs/comparison.md.
+table: $(VENV)/.run-ready
+	$(BIN)/python benchmarks/compare_explorers.py
 
 bench: $(VENV)/.bench-ready
 	$(BIN)/python -m pytest benchmarks --benchmark-disable-gc

@@ -101,8 +101,7 @@ def _draw_answer(rng: Generator, evidence: Evidence, inside: FloatArray, flavour
     if vertex:
         near = (1.0 - 1e-6) * np.eye(n_arms) + 1e-6 / n_arms
         candidates = np.vstack([inside, np.eye(n_arms), near])
-    fits = (candidates @ evidence.rows[evidence.known].T <= 0.0).all(axis=1)
-    fits[0] = True
+    fits = np.all(candidates @ evidence.rows[evidence.known].T <= 0.0, axis=1) | (np.arange(len(candidates)) == 0)
     candidates = candidates[fits]
     if rng.random() < 0.7:
         broken = np.maximum(candidates @ evidence.rows.T, 0.0).sum(axis=1)

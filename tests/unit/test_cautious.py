@@ -32,12 +32,10 @@ def solve_tightened(mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], 
     solution = linprog(
         -mu, A_ub=rows if rows.size else None, b_ub=bounds if rows.size else None, A_eq=np.ones((1, n_arms)), b_eq=[1.0]
     )
-    return -float(solution.fun) if solution.status == 0 else -np.inf
+    return -np.inf if solution.fun is None else -float(solution.fun)
 
 
-def most_slack(
-    mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], least_value: float
-) -> float:
+def most_slack(mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], least_value: float) -> float:
     """The largest tightening that still allows a value, by HiGHS, with the tightening as a variable."""
     d, n_arms = rows.shape
     A = np.vstack([np.hstack([rows, np.where(known, 0.0, 1.0)[:, None]]), np.append(-mu, 0.0)])
@@ -49,7 +47,7 @@ def most_slack(
         b_eq=[1.0],
         bounds=[(0, None)] * n_arms + [(None, None)],
     )
-    return -float(solution.fun) if solution.status == 0 else -np.inf
+    return -np.inf if solution.fun is None else -float(solution.fun)
 
 
 def draw(rng: Generator, share_known: float) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:

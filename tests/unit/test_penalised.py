@@ -50,9 +50,7 @@ def make_work(n_arms: int, d: int) -> PenalisedWork:
 def solve(program: Program, work: PenalisedWork) -> tuple[int, FloatArray, FloatArray]:
     d, n_arms = program.rows.shape
     mix, prices = np.full(n_arms, np.nan), np.full(d, np.nan)
-    status = solve_penalised_lp(
-        program.means, program.rows, program.known, program.penalty, work, mix, prices
-    )
+    status = solve_penalised_lp(program.means, program.rows, program.known, program.penalty, work, mix, prices)
     return int(status), mix, prices
 
 
@@ -69,7 +67,7 @@ def solve_with_highs(program: Program) -> float | None:
         method="highs",
     )
     assert solution.status in (0, 2)
-    return -float(solution.fun) if solution.status == 0 else None
+    return None if solution.fun is None else -float(solution.fun)
 
 
 def check_solution(program: Program, mix: FloatArray, prices: FloatArray) -> None:
@@ -77,7 +75,9 @@ def check_solution(program: Program, mix: FloatArray, prices: FloatArray) -> Non
     tolerance = 1e-9 * program.scale()
     assert mix.min() >= 0.0
     assert mix.sum() == pytest.approx(1.0, abs=1e-9)
-    assert program.excess(mix)[program.known].max(initial=0.0) <= 1e-9 * max(1.0, float(np.abs(program.rows).max(initial=0.0)))
+    assert program.excess(mix)[program.known].max(initial=0.0) <= 1e-9 * max(
+        1.0, float(np.abs(program.rows).max(initial=0.0))
+    )
     assert prices.min(initial=0.0) >= 0.0
     assert prices[~program.known].max(initial=0.0) <= program.penalty * (1.0 + 1e-9)
     # Weak duality: the dearest arm at these prices bounds the value of every mix, so no gap means optimal.

@@ -6,7 +6,8 @@ The first candidate, the uniform mix, need not; it was kept, and certified, whil
 import numpy as np
 import pytest
 
-from polyarm import Problem, make_explorer
+from contract.suitable import make_instance
+from polyarm import make_explorer
 from polyarm.tolerances import TRUTH
 
 COSTS = np.array([-1.0, 0.2, 0.2])
@@ -16,16 +17,12 @@ COSTS = np.array([-1.0, 0.2, 0.2])
 @pytest.mark.parametrize("std", [0.1, 1.0], ids=["uniform-mix-kept", "cautious-mix-over-the-edge"])
 @pytest.mark.parametrize("explorer", ["certex"])
 def test_known_rows_hold(explorer: str, std: float) -> None:
-    problem = Problem(
-        arms=3,
-        constraints=[
-            {"name": "share", "bound": 0.2, "row": (1.0, 0.0, 0.0)},
-            {"name": "cost", "bound": 0.0, "std": std},
-        ],
-        reward_std=std,
-        delta=0.1,
-        r=0.5,
-    )
+    constraints = [
+        {"name": "share", "bound": 0.2, "row": (1.0, 0.0, 0.0)},
+        {"name": "cost", "bound": 0.0, "std": std},
+    ]
+    truth = [[1.0, 0.0, 0.0], COSTS.tolist()]
+    problem = make_instance([0.0, 0.0, 0.0], truth, constraints, reward_std=std, r=0.5).problem
     for seed in range(8):
         session = make_explorer(explorer, problem, seed=seed, thresholds="proved" if std < 1.0 else "stylised")
         rng = np.random.default_rng(seed)

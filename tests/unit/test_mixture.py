@@ -121,7 +121,7 @@ def sample_adversarially(rule: str, lam: float, margin: float, noise: str, rng: 
     """Frequency with which sum_a e_a dev_a^2 / 2 exceeds `margin` + sum_a L_a at some time.
 
     An adversary chooses the arms and sees every past outcome: `stubborn` keeps pulling what has deviated most, per
-    pull; `lucky` leaves an arm once it has deviated (so that it stays deviated); `greedy` pulls where it hopes for most.
+    pull; `lucky` leaves an arm once it has deviated (so that it stays so); `greedy` pulls where it hopes for most.
     """
     sums, pulls = np.zeros((RUNS, ARMS)), np.zeros((RUNS, ARMS))
     crossed = np.zeros(RUNS, dtype=np.bool_)

@@ -12,11 +12,12 @@ from polyarm.geometry.penalised import solve_penalised_lp
 from polyarm.statistics import branch
 from polyarm.statistics.branch import CERTIFIED, UNRESOLVED, WITNESS, search_witness, size_branch
 from polyarm.statistics.joint import Evidence, cost_statistic, witness_value
-from polyarm.tolerances import KNOWN_ROW
 
 ACCURACY = 0.03
 MAX_NODES = 3000
 PENALTY = 200.0
+#: How far a witness may be beyond a known row; not the library's own number, which might be loosened.
+KNOWN_ROW = 1e-9
 
 Result = tuple[int, int, float, FloatArray]
 

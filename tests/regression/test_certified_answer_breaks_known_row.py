@@ -13,7 +13,6 @@ from polyarm.tolerances import TRUTH
 COSTS = np.array([-1.0, 0.2, 0.2])
 
 
-@pytest.mark.xfail(strict=True, reason="certified with a share of 1/3, or a hair above 0.2, where 0.2 is allowed")
 @pytest.mark.parametrize("std", [0.1, 1.0], ids=["uniform-mix-kept", "cautious-mix-over-the-edge"])
 @pytest.mark.parametrize("explorer", ["certex"])
 def test_known_rows_hold(explorer: str, std: float) -> None:

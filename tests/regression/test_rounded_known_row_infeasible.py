@@ -5,7 +5,6 @@ Without rewards and with all prices on known rows the half-spaces of a cell have
 """
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from contract.suitable import make_instance
@@ -15,10 +14,7 @@ from polyarm.explorers.round import INFEASIBLE, STATUS
 from polyarm.statistics.branch import CERTIFIED, search_witness, size_branch
 from polyarm.statistics.joint import Evidence, witness_value
 
-BROKEN = pytest.mark.xfail(strict=True, reason="a known row broken by round-off counts as broken for certain")
 
-
-@BROKEN
 def test_a_feasible_problem_is_not_proved_infeasible() -> None:
     costs = [-0.02, 0.3, 0.3]
     constraints = [
@@ -37,7 +33,6 @@ def test_a_feasible_problem_is_not_proved_infeasible() -> None:
     assert stats.binomtest(alarms, runs, 0.1, alternative="greater").pvalue > 1e-3
 
 
-@BROKEN
 def test_the_search_without_rewards_forgives_round_off() -> None:
     """The only mix that the known row allows, within its tolerance, is a witness far below the threshold."""
     rng = np.random.default_rng(1)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract.suitable import make_instance
 from scipy.stats import binomtest
 
+from contract.suitable import make_instance
 from polyarm import load_instance, simulate
 from polyarm.engine.session import Session, make_plan
 from polyarm.environments.instances import Instance, is_correct, is_feasible

@@ -89,7 +89,6 @@ def test_slack_reward_and_known_rows(share_known: float) -> None:
     assert found_some == 400
 
 
-@pytest.mark.xfail(strict=True, reason="the last and smallest share is mixed in even where a known row forbids it")
 def test_tight_known_rows_are_kept() -> None:
     """An arm that a known row forbids, or a known row that the optimum exhausts, gets no share at all."""
     mu, rows = np.array([1.0, 0.0, 0.0]), np.array([[0.8, -0.2, -0.2], [-1.0, -1.0, -1.0]])

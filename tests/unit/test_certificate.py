@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract.suitable import make_instance
 
+from contract.suitable import make_instance
 from polyarm import InvalidInput, NoFeasibleMix, load_instance, make_certificate, make_explorer, verify_certificate
 from polyarm.engine.certificate import _checksum, read_certificate
 from polyarm.engine.run import Exploration, plan_run
@@ -83,7 +83,18 @@ def test_any_change_is_noticed(document: dict[str, Any]) -> None:
         assert not verify_certificate(change(document, path)).valid, path
 
 
-COMPUTED = ["confidence", "r", "proved", "steps", "thresholds", "policy", "passed", "value", "constraints", "reward_test"]
+COMPUTED = [
+    "confidence",
+    "r",
+    "proved",
+    "steps",
+    "thresholds",
+    "policy",
+    "passed",
+    "value",
+    "constraints",
+    "reward_test",
+]
 
 
 def test_a_change_under_a_new_checksum_is_noticed_too(document: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def make_work(n_arms: int, d: int) -> PenalisedWork:
 def solve(program: Program, work: PenalisedWork) -> tuple[int, FloatArray, FloatArray]:
     d, n_arms = program.rows.shape
     mix, prices = np.full(n_arms, np.nan), np.full(d, np.nan)
-    status = solve_penalised_lp(program.means, program.rows, program.known, program.penalty, work, mix, prices)
+    status = solve_penalised_lp(program.means, program.rows, program.known, program.penalty, np.inf, work, mix, prices)
     return int(status), mix, prices
 
 

@@ -28,7 +28,8 @@ N_STEPS = 2
 
 #: Shares of an answer are floored by this: a share of zero could never grow again.
 LEAST_SHARE = 1e-5
-_TINY = 1e-300
+#: Less than any statistic over its threshold; squares and small shares of it still are numbers.
+_TINY = 1e-100
 #: Cuts beyond this multiple of the least one are left out at first, and looked at again every few steps.
 _ACTIVE = 8.0
 _RECHECK = 8
@@ -154,6 +155,15 @@ def make_scene(mu: FloatArray, rows: FloatArray, model: Model, pool: Pool, prici
     )
 
 
+@inlined_kernel
+def _below_zero(distance: float) -> float:
+    """A value, smaller than any honest one, for a cut that is on the wrong side by this distance: less if farther.
+
+    The statistics are flat at zero there, and an ascent needs to see which way is out.
+    """
+    return _TINY * math.exp(max(distance, -100.0))
+
+
 @kernel
 def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
     """Fill in the cost statistics; known rows cost nothing and are infinitely far."""
@@ -166,8 +176,10 @@ def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
                 length += answer[a] * answer[a] * scene.row_noise[i, a] / score.effective[a]
             score.slacks[i] = slack
             score.lengths[i] = length
-            value = 0.5 * slack * slack / (length * score.thresholds[COST])
-            score.values[i] = max(value, _TINY) if slack > 0.0 else _TINY
+            if slack > 0.0:
+                score.values[i] = max(0.5 * slack * slack / (length * score.thresholds[COST]), _TINY)
+            else:
+                score.values[i] = _below_zero(slack / math.sqrt(length))
 
 
 @kernel
@@ -189,7 +201,10 @@ def _score_witness(
                 length += q[a] * q[a] * scene.row_noise[i, a] / score.effective[a]
             score.row_lengths[k, i] = length
             value += excess[i] * excess[i] / length
-    score.values[k] = max(0.5 * value / score.thresholds[REWARD], _TINY)
+    if value > 0.0:
+        score.values[k] = max(0.5 * value / score.thresholds[REWARD], _TINY)
+    else:
+        score.values[k] = _below_zero(gap / math.sqrt(score.lengths[k]))
 
 
 @kernel
@@ -531,6 +546,8 @@ def climb(
     """
     d, n_arms = scene.rows.shape
     work = _carve(scene.pool.last_use.size, n_arms, d, scene.known_set.shape[0] - 1, arena)
+    if scene.known_set.shape[0] > 1:
+        _keep_known_rows(scene, work, answer)
     if total == 0.0:
         write_thresholds(scene.pricing, allocation, work.score.effective, work.score.thresholds, work.score.dearest)
     return _ascend(scene, total, floor, sharpness, iterations, steps, allocation, answer, work)

@@ -55,7 +55,7 @@ def _solve_tightened(
         for a in range(n_arms):
             work.rows[i, a] = rows[i, a] + (0.0 if known[i] else tightening)
             largest = max(largest, abs(work.rows[i, a]))
-    if solve_penalised_lp(mu, work.rows, known, penalty, work.lp, work.mix, work.prices) != OPTIMAL:
+    if solve_penalised_lp(mu, work.rows, known, penalty, np.inf, work.lp, work.mix, work.prices) != OPTIMAL:
         return -np.inf
     for i in range(d):
         excess = 0.0
@@ -83,9 +83,9 @@ def write_cautious(
 ) -> bool:
     """Write the optimum, and the answer with as much slack in every unknown row as `loss` of reward can buy.
 
-    A little of every arm is mixed in (all shares can then grow multiplicatively), as much as keeps half the slack and
-    costs at most `room` in all. Returns whether such an answer exists; the optimum is written in any case, and is the
-    optimum of the penalised program if no mix satisfies the estimated rows.
+    A little of every arm is mixed in if that keeps half the slack, every known row, and costs at most `room` in all:
+    all shares can then grow multiplicatively. Returns whether such an answer exists; the optimum is written in any
+    case, and is the optimum of the penalised program if no mix satisfies the estimated rows.
     """
     d, n_arms = rows.shape
     work = _carve(n_arms, d, arena)
@@ -118,10 +118,10 @@ def write_cautious(
     share = 0.01
     for _ in range(_MIXINGS):
         if _keeps_room(mu, rows, known, best - room, 0.5 * low, share, answer_out, work.blend):
+            for a in range(n_arms):
+                answer_out[a] = work.blend[a]
             break
         share *= 0.4
-    for a in range(n_arms):
-        answer_out[a] = work.blend[a]
     return True
 
 

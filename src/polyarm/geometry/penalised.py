@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from polyarm._arena import Arena, Size
 from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import BoolArray, FloatArray, IntArray
@@ -64,17 +66,19 @@ def solve_penalised_lp(
     rows: FloatArray,
     known: BoolArray,
     penalty: float,
+    known_penalty: float,
     work: PenalisedWork,
     mix_out: FloatArray,
     prices_out: FloatArray,
 ) -> int:
-    r"""Maximise the reward less a penalty on what the unknown rows exceed; known rows hold exactly.
+    r"""Maximise the reward less a penalty on what the rows exceed.
 
     .. math:: \max_{q \in \Delta,\ \xi \ge 0} \mu^\top q - Y \sum_i \xi_i \quad\text{s.t.}\quad
               G_i q \le \xi_i \text{ (unknown)},\ G_i q \le 0 \text{ (known)}
 
-    `prices_out` (d,) are the multipliers of the rows, all >= 0, those of unknown rows at most Y. Returns the status of
-    `solve_lp`; anything but OPTIMAL leaves the outputs untouched. EMPTY: the known rows contradict each other.
+    Known rows hold exactly if `known_penalty` is infinite; otherwise they are penalised, too, at that price.
+    `prices_out` (d,) are the multipliers of the rows, all >= 0, at most their penalty. Returns the status of `solve_lp`;
+    anything but OPTIMAL leaves the outputs untouched. EMPTY: the known rows contradict each other.
     """
     d, n_arms = rows.shape
     columns, objective = work.columns, work.objective
@@ -84,11 +88,11 @@ def solve_penalised_lp(
         for i in range(d):
             columns[i + 1, a] = rows[i, a]
     for i in range(d):
-        objective[n_arms + i] = -penalty
+        objective[n_arms + i] = -known_penalty if known[i] and known_penalty < np.inf else -penalty
         columns[0, n_arms + i] = 0.0
         for k in range(d):
             columns[k + 1, n_arms + i] = 0.0
-        if not known[i]:
+        if not known[i] or known_penalty < np.inf:
             columns[i + 1, n_arms + i] = -1.0
     status = solve_lp(objective, columns, work.basis, work.lp)
     if status == OPTIMAL:

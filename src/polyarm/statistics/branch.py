@@ -26,7 +26,7 @@ import numpy as np
 from polyarm._arena import Arena, Size, rest_of
 from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray, IntArray
-from polyarm.geometry.lp import OPTIMAL
+from polyarm.geometry.lp import ITERATION_LIMIT, OPTIMAL
 from polyarm.geometry.penalised import (
     PenalisedWork,
     carve_penalised,
@@ -37,7 +37,7 @@ from polyarm.geometry.penalised import (
 )
 from polyarm.statistics.joint import Evidence, witness_value
 from polyarm.statistics.witnesses import DescentWork, carve_descent, improve_witness, size_descent
-from polyarm.tolerances import CERTIFIED_MARGIN
+from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
 
 # Outcomes of a search.
 CERTIFIED = 1  # the statistic exceeds what was asked, for certain
@@ -51,8 +51,14 @@ _MAX_ASSUMED = 24
 #: A search is made of attempts, by turns halving only and assuming first, with these shares of the node budget.
 _ATTEMPTS = (0.125, 0.125, 0.375, 0.375)
 _PRICE_STEPS = 6
+#: The price of a known row may be this many times as high as that of an unknown one.
+_KNOWN_PENALTY = 1e3
+#: The least squared length of a normal, as a share of the largest variance.
+_LEAST_LENGTH = 1e-4
 _HALVINGS = 30
 _SWEEPS = 40
+#: Larger statistics are not told apart: bounds must be able to exceed them.
+_BEYOND_DOUBT = 1e12
 
 
 class Corners(NamedTuple):
@@ -212,19 +218,23 @@ def _measure_corner(evidence: Evidence, answer: FloatArray, r: float, j: int, co
     mix = corners.mixes[j]
     gap = r
     length = 0.0
+    largest = 0.0
     for a in range(answer.size):
         x = mix[a] - answer[a]
         gap -= evidence.mu[a] * x
         length += x * x * evidence.mu_var[a]
+        largest = max(largest, evidence.mu_var[a])
     corners.gaps[j] = gap
-    corners.mu_lengths[j] = length
+    # A corner at the answer itself has no length and would swamp the others; more length only weakens the bound.
+    corners.mu_lengths[j] = max(length, _LEAST_LENGTH * largest)
     for i in range(evidence.known.size):
         cost = 0.0
         length = 0.0
         for a in range(answer.size):
             cost += evidence.rows[i, a] * mix[a]
             length += mix[a] * mix[a] * evidence.row_var[i, a]
-        corners.costs[i, j] = cost
+        # Witnesses may break a known row by its tolerance, so the bound must hold for them, too.
+        corners.costs[i, j] = cost - KNOWN_ROW if evidence.known[i] else cost
         corners.row_lengths[i, j] = length
 
 
@@ -316,7 +326,7 @@ def _load_node(
             node.Q[other, k] = product
     for k in range(n_arms):
         if size > 0:
-            _look_at_corner(answer, r, k, corners, node)
+            _look_at_corner(evidence, answer, r, k, corners, node)
         else:
             node.gaps[k] = corners.gaps[node.cell[k]]
             for i in range(d):
@@ -325,12 +335,12 @@ def _load_node(
 
 
 @kernel
-def _look_at_corner(answer: FloatArray, r: float, k: int, corners: Corners, node: Node) -> None:
+def _look_at_corner(evidence: Evidence, answer: FloatArray, r: float, k: int, corners: Corners, node: Node) -> None:
     """Write gap and costs of the cell's corner k as seen from the node's moved data."""
     j = node.cell[k]
     gap = r
     for i in range(node.costs.shape[0]):
-        node.costs[i, k] = 0.0
+        node.costs[i, k] = -KNOWN_ROW if evidence.known[i] else 0.0
     for a in range(answer.size):
         share = corners.mixes[j, a]
         gap -= node.means[a] * (share - answer[a])
@@ -355,7 +365,8 @@ def _exclude(corners: Corners, node: Node, y: FloatArray, lengths_out: FloatArra
             violation += node.costs[i, k] * y[i]
             length += corners.row_lengths[i, j] * y[i] * y[i]
         lengths_out[k] = math.sqrt(max(length, 1e-200))
-        least = min(least, violation / lengths_out[k])
+        if not violation / lengths_out[k] >= least:  # so that what is no number is not passed over
+            least = violation / lengths_out[k]
     return least
 
 
@@ -405,7 +416,14 @@ def _price(evidence: Evidence, penalty: float, work: BranchWork) -> int:
                 work.scaled_rows[i, k] = (node.costs[i, k] - slope) * scale
             work.scaled_means[k] = -level * scale
         status = solve_penalised_lp(
-            work.scaled_means, work.scaled_rows, evidence.known, penalty, work.lp, work.weights, work.trial_y
+            work.scaled_means,
+            work.scaled_rows,
+            evidence.known,
+            penalty,
+            _KNOWN_PENALTY * penalty,
+            work.lp,
+            work.weights,
+            work.trial_y,
         )
         if status != OPTIMAL:
             break
@@ -413,7 +431,7 @@ def _price(evidence: Evidence, penalty: float, work: BranchWork) -> int:
         distance += gain
         if gain <= 1e-3 * abs(distance):
             break
-    return status
+    return ITERATION_LIMIT if math.isnan(distance) else status
 
 
 @inlined_kernel
@@ -459,7 +477,7 @@ def _bound_corner(
             node.Q[k, size] = product
             node.Q[size, k] = product
         bound = max(bound, _ascend(node.h, node.Q, size + 1, cut, node.trial))
-    return bound
+    return bound if bound >= 0.0 else 0.0  # what is no number bounds nothing
 
 
 @kernel
@@ -480,7 +498,7 @@ def _bound_corners(
             violation = node.gaps[k]
             for i in range(y.size):
                 violation += node.costs[i, k] * y[i]
-            alone = max(violation, 0.0) / lengths[k]
+            alone = violation / lengths[k] if violation > 0.0 else 0.0
             node.bounds[k] = 0.5 * alone * alone
             node.child_multipliers[k, 0] = alone / lengths[k]
         else:
@@ -527,7 +545,7 @@ def _assume_corners(top: int, size: int, lower: float, cut: float, work: BranchW
         for i in range(work.y.size):
             stack.assumed_prices[top, size, i] = work.y[i]
         stack.sizes[top] = size + 1
-        node.bounds[chosen] = np.inf
+        node.bounds[chosen] = np.nan  # taken: no comparison holds any more
         top += 1
 
 
@@ -657,7 +675,7 @@ def _attempt(
         if found < 1.5 * incumbent:
             steps = 3 if enough > 0.0 else 20
             found = improve_witness(evidence, answer, r, penalty, steps, work.descent, work.mix)
-        if found < incumbent:
+        if found < incumbent or found <= enough:
             for a in range(n_arms):
                 witness_out[a] = work.mix[a]
             incumbent = found
@@ -703,6 +721,7 @@ def search_witness(
     """
     nodes = 0
     lower = 0.0
+    incumbent = min(incumbent, _BEYOND_DOUBT)
     for attempt in range(len(_ATTEMPTS)):
         budget = int(_ATTEMPTS[attempt] * max_nodes)
         outcome, examined, bound, incumbent = _attempt(

@@ -71,14 +71,21 @@ def witness_value(evidence: Evidence, answer: FloatArray, q: FloatArray, r: floa
 
 @kernel
 def cost_statistic(evidence: Evidence, answer: FloatArray) -> float:
-    """min_i Z_i over the unknown rows: half the squared distance to the instances where the answer breaks one."""
+    """min_i Z_i over the unknown rows: half the squared distance to the instances where the answer breaks one.
+
+    Zero when the answer breaks a known row: no data can save it.
+    """
     least = np.inf
     for i in range(evidence.known.size):
-        if not evidence.known[i]:
-            slack = 0.0
-            spread = 0.0
-            for a in range(answer.size):
-                slack -= evidence.rows[i, a] * answer[a]
-                spread += answer[a] * answer[a] * evidence.row_var[i, a]
-            least = min(least, max(slack, 0.0) ** 2 / (2.0 * spread))
+        slack = 0.0
+        spread = 0.0
+        for a in range(answer.size):
+            slack -= evidence.rows[i, a] * answer[a]
+            spread += answer[a] * answer[a] * evidence.row_var[i, a]
+        if evidence.known[i]:
+            value = np.inf if slack >= -KNOWN_ROW else 0.0
+        else:
+            value = max(slack, 0.0) ** 2 / (2.0 * spread)
+        if not value >= least:  # so that a value that is no number is not passed over
+            least = value
     return least

@@ -84,7 +84,7 @@ def improve_witness(
             for a in range(n_arms):
                 work.rows[i, a] = evidence.rows[i, a] - push * q[a] * evidence.row_var[i, a]
         if (
-            solve_penalised_lp(work.means, work.rows, evidence.known, penalty, work.lp, work.mix, work.prices)
+            solve_penalised_lp(work.means, work.rows, evidence.known, penalty, np.inf, work.lp, work.mix, work.prices)
             != OPTIMAL
         ):
             break
@@ -159,6 +159,6 @@ def least_witness(evidence: Evidence, answer: FloatArray, r: float, pool: Pool) 
     least, best = np.inf, -1
     for k in range(pool.size[0]):
         value = witness_value(evidence, answer, pool.mixes[k], r)
-        if value < least:
+        if not value >= least:
             least, best = value, k
     return least, best

@@ -2,8 +2,8 @@
 
     python benchmarks/compare_explorers.py [SEEDS] [OUT.md]
 
-Every explorer stops by its own rule first, then all of them by the certified rule (proved thresholds), where they differ
-in nothing but how they choose arms.
+Every explorer stops by its own rule first, then all of them by the certified rule (proved thresholds), where they
+differ in nothing but how they choose arms.
 """
 
 import sys
@@ -46,12 +46,12 @@ def main() -> None:
     certified = compare(("certex", *OWN), seeds, {"stopping": "certified"}, "certified rule")
     target.write_text(
         "# Explorers compared\n\n"
-        f"Written by `benchmarks/compare_explorers.py`, {seeds} seeds each. In each cell: mean pulls until the stop; share "
-        "of runs whose mix truly satisfies the constraints; share that is also within r of the best.\n\n"
+        f"Written by `benchmarks/compare_explorers.py`, {seeds} seeds each. In each cell: mean pulls until the stop; "
+        "share of runs whose mix truly satisfies the constraints; share that is also within r of the best.\n\n"
         "Each explorer by its own stopping rule (preset corrected; only certex proves its answer):\n\n"
         + "\n".join(own)
-        + "\n\nAll by the certified rule with proved thresholds (`--set stopping=certified`): equal guarantees, so that "
-        "sampling rules can be compared.\n\n" + "\n".join(certified) + "\n",
+        + "\n\nAll by the certified rule with proved thresholds (`--set stopping=certified`): equal guarantees, so "
+        "that sampling rules can be compared.\n\n" + "\n".join(certified) + "\n",
         encoding="utf-8",
     )
 

@@ -10,7 +10,7 @@ import pytest
 from contract.suitable import make_instance
 from polyarm import Instance, make_explorer
 from polyarm.engine.session import Session
-from polyarm.errors import InvalidInput
+from polyarm.errors import NoFeasibleMix
 from polyarm.explorers.round import INFEASIBLE, STATUS, STOPPED
 
 
@@ -42,6 +42,6 @@ def test_nothing_is_recommended_when_nothing_can_be() -> None:
         session = finish(make([0.5, 0.6, 0.7]), "optimistic", seed)
         if session.round.counters[STATUS] == INFEASIBLE:
             alarms += 1
-            with pytest.raises(InvalidInput):
+            with pytest.raises(NoFeasibleMix):
                 session.recommend()
     assert alarms >= 5

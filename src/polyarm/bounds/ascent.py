@@ -546,8 +546,13 @@ def climb(
     """
     d, n_arms = scene.rows.shape
     work = _carve(scene.pool.last_use.size, n_arms, d, scene.known_set.shape[0] - 1, arena)
-    if scene.known_set.shape[0] > 1:
-        _keep_known_rows(scene, work, answer)
+    for i in range(1, scene.known_set.shape[0]):
+        excess = 0.0
+        for a in range(n_arms):
+            excess += scene.known_set[i, a] * answer[a]
+        if excess > 0.0:
+            _keep_known_rows(scene, work, answer)
+            break
     if total == 0.0:
         write_thresholds(scene.pricing, allocation, work.score.effective, work.score.thresholds, work.score.dearest)
     return _ascend(scene, total, floor, sharpness, iterations, steps, allocation, answer, work)

@@ -285,7 +285,11 @@ def step_certex(rule: CertexRule, state: CertexState, model: Model, rng: np.rand
             certified.schedule[NEXT_REVIEW] = schedule_next(steps, REVIEW_GROWTH)
             verdict = review(rule.certified, certified, core.estimates, model, scratch)
             core.counters[SET_IS_EMPTY] = certified.tallies[LOOKS_EMPTY]
-            if verdict == KEEP_SAMPLING:
+            if certified.tallies[LOOKS_EMPTY] == 1:
+                # Nothing to plan for: sample evenly until some mix fits, or it is proved that none does.
+                for a in range(core.allocation.size):
+                    core.allocation[a] = 1.0 / core.allocation.size
+            elif verdict == KEEP_SAMPLING:
                 _plan(rule, state, model, work)
         if verdict == KEEP_SAMPLING:
             adopt(

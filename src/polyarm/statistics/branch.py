@@ -54,7 +54,7 @@ _PRICE_STEPS = 6
 #: The price of a known row may be this many times as high as that of an unknown one.
 _KNOWN_PENALTY = 1e3
 #: The least squared length of a normal, as a share of the largest variance.
-_LEAST_LENGTH = 1e-4
+_LEAST_LENGTH = 1e-6
 _HALVINGS = 30
 _SWEEPS = 40
 #: Larger statistics are not told apart: bounds must be able to exceed them.
@@ -672,7 +672,8 @@ def _attempt(
             continue
         _write_mix(work)
         found = witness_value(evidence, answer, work.mix, r)
-        if found < 1.5 * incumbent:
+        # An infinite value breaks a known row: the next best mix does not.
+        if found < 1.5 * incumbent or found == np.inf:
             steps = 3 if enough > 0.0 else 20
             found = improve_witness(evidence, answer, r, penalty, steps, work.descent, work.mix)
         if found < incumbent or found <= enough:

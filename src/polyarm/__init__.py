@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polyarm.environments.replay import ReplayLog, read_log
     from polyarm.errors import ExplorationOver, InvalidInput, PolyarmError
     from polyarm.experiments.bounds import lower_bounds
+    from polyarm.experiments.plan import plan
     from polyarm.experiments.simulate import Simulation, simulate
     from polyarm.problem import Constraint, Problem
     from polyarm.problem_file import load_problem
@@ -36,6 +37,7 @@ _HOMES = {
     "lower_bounds": "polyarm.experiments.bounds",
     "load_problem": "polyarm.problem_file",
     "make_explorer": "polyarm.engine.session",
+    "plan": "polyarm.experiments.plan",
     "read_log": "polyarm.environments.replay",
     "replay": "polyarm.engine.replay",
     "simulate": "polyarm.experiments.simulate",
@@ -59,6 +61,7 @@ __all__ = [
     "load_problem",
     "lower_bounds",
     "make_explorer",
+    "plan",
     "read_log",
     "replay",
     "simulate",

@@ -54,6 +54,7 @@ def test_agrees_with_the_prototype(name: str, r: float, expected: float, expecte
     assert found.uniform_time == pytest.approx(expected_uniform, rel=0.01)
     assert found.time <= found.certified <= 1.03 * found.time
     assert found.lower <= found.certified
+    assert found.uniform_time is not None
     assert found.time < found.uniform_time
 
 
@@ -148,7 +149,9 @@ def make_problem(known: tuple[bool, ...], r: float) -> tuple[Problem, FloatArray
         )
         for i in range(len(known))
     ]
-    problem = Problem(arms=4, constraints=constraints, reward_std=1.0, delta=0.1, r=r, noise="independent")
+    problem = Problem(
+        arms=("a", "b", "c", "d"), constraints=tuple(constraints), reward_std=1.0, delta=0.1, r=r, noise="independent"
+    )
     return problem, means, costs[: len(known)]
 
 
@@ -175,6 +178,7 @@ def test_without_tolerance_it_is_the_known_time(known: tuple[bool, ...]) -> None
     expected = compute_bounds(make_truth(problem, means, costs), 0.1, 0.0)["known"]["T"]
     assert found.time == pytest.approx(expected, rel=1e-5)
     assert found.lower <= found.time <= found.certified
+    assert found.uniform_time is not None
     assert found.uniform_time >= found.time
 
 
@@ -196,6 +200,6 @@ def test_refuses_what_has_no_time() -> None:
 
 
 def test_is_infinite_when_nothing_has_slack() -> None:
-    constraints = [Constraint(name="c", bound=0.0, std=1.0)]
-    problem = Problem(arms=3, constraints=constraints, reward_std=1.0, delta=0.1, r=0.1)
+    constraint = Constraint(name="c", bound=0.0, std=1.0)
+    problem = Problem(arms=("a", "b", "c"), constraints=(constraint,), reward_std=1.0, delta=0.1, r=0.1)
     assert joint_time(*prepare(problem, np.array([1.0, 0.5, 0.2]), np.array([[1.0, 0.0, 0.0]]))) is None

@@ -315,7 +315,7 @@ class JointTime:
     """What is known of T*: `lower` <= T* <= `certified` are proved (0 and infinity where nothing is).
 
     `time` is that of the plan returned, `allocation` and `answer`, against the worst witness met, `closest`;
-    `uniform_time` the same for pulling all arms equally, with the answer that suits that best.
+    `uniform_time` the same for pulling all arms equally, with the answer that suits that best (None: not looked for).
     """
 
     time: float
@@ -324,7 +324,7 @@ class JointTime:
     allocation: FloatArray
     answer: FloatArray
     closest: FloatArray
-    uniform_time: float
+    uniform_time: float | None
 
 
 def why_no_joint_time(model: Model) -> str | None:
@@ -336,11 +336,11 @@ def why_no_joint_time(model: Model) -> str | None:
     return None
 
 
-def joint_time(model: Model, means: FloatArray, rows: FloatArray) -> JointTime | None:
+def joint_time(model: Model, means: FloatArray, rows: FloatArray, uniform: bool = True) -> JointTime | None:
     """Return the joint characteristic time of a truth: means, and `rows` = G in the units of `model`.
 
     None when it is infinite: nothing that is within r of the optimum has slack in every unknown row. Raises ValueError
-    for what `why_no_joint_time` refuses.
+    for what `why_no_joint_time` refuses. Without `uniform` that time is not looked for.
     """
     reason = why_no_joint_time(model)
     if reason is not None:
@@ -352,7 +352,11 @@ def joint_time(model: Model, means: FloatArray, rows: FloatArray) -> JointTime |
     if found is None:
         return None
     plan, response = found
-    uniform = JointSearch(model, means, rows).optimise(np.full(means.size, 1.0 / means.size))
+    uniform_time = None
+    if uniform:
+        # Witnesses met by other allocations only stand in the way of its answer: it starts with none.
+        equal = JointSearch(model, means, rows).optimise(np.full(means.size, 1.0 / means.size))
+        uniform_time = math.inf if equal is None else 1.0 / equal[0].value
     return JointTime(
         time=1.0 / plan.value,
         certified=1.0 / response.proved if response.proved > 0.0 else math.inf,
@@ -360,7 +364,7 @@ def joint_time(model: Model, means: FloatArray, rows: FloatArray) -> JointTime |
         allocation=plan.allocation,
         answer=plan.answer,
         closest=response.closest,
-        uniform_time=1.0 / uniform[0].value if uniform is not None else math.inf,
+        uniform_time=uniform_time,
     )
 
 

@@ -117,8 +117,8 @@ def describe_joint(problem: Problem, means: FloatArray, costs: FloatArray) -> di
     }
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _list_vertices(columns: FloatArray) -> FloatArray | None:

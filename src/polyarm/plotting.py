@@ -97,7 +97,7 @@ def plot_plan(plan: dict[str, Any], path: Path) -> None:
     check_target(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
-    from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: PLC0415
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
 
     figure = Figure(figsize=(7.5, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
@@ -126,10 +126,12 @@ def plot_plan(plan: dict[str, Any], path: Path) -> None:
     tolerances = sorted({row["r"] for row in plan["forecasts"]})
     axes.set_xticks(tolerances, [f"{r:g}" for r in tolerances])
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel("tolerance r")
     axes.set_ylabel("pulls")
-    axes.legend(frameon=False)
+    figure.legend(frameon=False, loc="outside lower center", ncols=3)
     _tidy(axes)
     try:
         figure.savefig(path, dpi=120)

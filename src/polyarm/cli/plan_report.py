@@ -31,8 +31,8 @@ def show_plan(result: dict[str, Any], as_json: bool) -> None:
         )
     console.print(table)
     console.print(
-        "T* is the joint characteristic time, as found. Real runs are noisy and take longer, by a tenth to a half as a "
-        "rule (simulate with --seeds); stylised thresholds come without a guarantee.",
+        "T* is the joint characteristic time, as found. These are forecasts, not bounds: runs scatter around them "
+        "(--seeds simulates). Stylised thresholds come without a guarantee.",
         style="dim",
         highlight=False,
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from polyarm.bounds.forecast import forecast_pulls
-from polyarm.bounds.joint import JointTime, Plan, joint_time
+from polyarm.bounds.forecast import forecast_pulls, stylised_pulls
+from polyarm.bounds.joint import JointSearch, JointTime, Plan, joint_time
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.errors import InvalidInput
 from polyarm.experiments.simulate import simulate
@@ -26,6 +26,8 @@ _RELAXATION = 0.05
 #: Simulated runs give up after this many times the forecast.
 _PATIENCE = 4.0
 _LONGEST_RUN = 20_000_000
+#: Where the search for a number of pulls begins when nothing is known of it.
+_SOME_PULLS = 1e4
 
 
 def plan(
@@ -59,6 +61,8 @@ def plan(
         )
     for tolerance in tolerances:
         check_certifiable(instance.problem.replace(r=tolerance))
+    for level in deltas:
+        instance.problem.replace(delta=level)  # raises when it is no probability
     steps = len(tolerances) + len(relaxed) + seeds
     done = 0
 
@@ -77,13 +81,13 @@ def plan(
             first = found
         forecasts += [_forecast(_change(changed, delta=level), found) for level in deltas]
         advance(1)
-    here = forecasts[0]
+    here = forecasts[0]["proved"]
     prices = []
     for i, (amount, changed) in enumerate(relaxed):
-        there = _forecast(changed, _find_time(changed))
-        prices.append(_price(instance, i, amount, best.value, changed, here["proved"], there["proved"]))
+        there = _proved_pulls(changed, None, here or _SOME_PULLS)
+        prices.append(_price(instance, i, amount, best.value, changed, here, there))
         advance(1)
-    simulated = _simulate(instance, seeds, here["proved"], advance) if seeds else None
+    simulated = _simulate(instance, seeds, here, advance) if seeds else None
     return {
         "instance": instance.name,
         "r": tolerances[0],
@@ -182,14 +186,19 @@ def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
         "certified_T": found.certified if math.isfinite(found.certified) else None,
         "lower_T": found.lower,
     }
+    stylised = max(stylised_pulls(found.time, instance.problem.delta), float(instance.problem.n_arms))
+    proved = _proved_pulls(instance, Plan(found.allocation, found.answer, 0.0), stylised)
+    return {**entry, "stylised": stylised, "proved": proved}
+
+
+def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float | None:
+    """Return the pulls until proved thresholds are reached; with r > 0 a start is compared with others."""
     model, means, rows = _kernel_view(instance)
-    start = Plan(found.allocation, found.answer, 0.0)
-    for thresholds in ("stylised", "proved"):
-        pricing = build_certified_rule(CertifiedSettings(thresholds=thresholds), model).pricing
-        guess = max(found.time * math.log(1.0 / model.delta), float(means.size))
-        due = forecast_pulls(model, means, rows, pricing, start, guess)
-        entry[thresholds] = None if due is None else max(due[0], float(means.size))
-    return entry
+    pricing = build_certified_rule(CertifiedSettings(), model).pricing
+    starts = [None, start] if start is not None and model.r > 0.0 else [start]
+    found = [forecast_pulls(JointSearch(model, means, rows, pricing), plan, guess) for plan in starts]
+    pulls = [due[0] for due in found if due is not None]
+    return max(min(pulls), float(means.size)) if pulls else None
 
 
 def _price(

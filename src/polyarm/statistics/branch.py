@@ -21,7 +21,7 @@ import numpy as np
 from polyarm._arena import Arena, Size, rest_of
 from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray, IntArray
-from polyarm.geometry.lp import OPTIMAL
+from polyarm.geometry.lp import EMPTY, OPTIMAL
 from polyarm.geometry.penalised import (
     PenalisedWork,
     carve_penalised,
@@ -364,6 +364,8 @@ def search_witness(
             work.y[i] = stack.prices[top, i]
         distance = _exclude(corners, work.cell, work.y, work.lengths)
         distance, status = _price(evidence, penalty, cut, distance, work)
+        if status == EMPTY:
+            continue  # no mix of this cell satisfies the known rows: no winner is in it
         if status != OPTIMAL:
             return UNRESOLVED, nodes, _least_open(top + 1, stack.bounds)
         lower = max(lower, _to_bound(distance))

@@ -30,8 +30,8 @@ def forecast_pulls(search: JointSearch, start: Plan | None, guess: float) -> tup
     """Return the pulls at which a certificate is due were all estimates exact, and the plan that gets there first.
 
     Allocation and answer are planned anew for each number of pulls tried, as thresholds that grow with the pulls of
-    every arm make other plans worth while. With a `start`, nothing else is tried; without, every start of the search is. None
-    when no certificate is due within 1e15 pulls.
+    every arm make other plans worth while. With a `start`, nothing else is tried; without, every start of the search
+    is. None when no certificate is due within 1e15 pulls.
     """
     if start is not None:
         search.cautious(0.5)  # makes the optimum a witness

@@ -187,7 +187,8 @@ class JointSearch:
             )
             self._remember(witness)
             value = min(value, witness_value(evidence, plan.answer, witness, self.model.r))
-        return Response(min(costs, value / thresholds[REWARD]), min(costs, lower / thresholds[REWARD]), witness)
+        attained, proved = min(costs, value / thresholds[REWARD]), min(costs, lower / thresholds[REWARD])
+        return Response(float(attained), float(proved), witness)
 
     def probe(self, plan: Plan, total: float) -> None:
         """Let witnesses descend from everywhere on the simplex, and remember those that hurt the plan most.
@@ -222,7 +223,7 @@ class JointSearch:
         else:
             floor = _LEAST_ALLOCATION
             value = climb(scene, total, floor, sharpness, _CLIMB_ITERATIONS, steps, allocation, answer, arena)
-        return Plan(allocation, answer, value)
+        return Plan(allocation, answer, float(value))
 
     def ascend(self, start: Plan, total: float, fixed: bool) -> Plan:
         """Climb with rising sharpness, adding the best response each time; return the plan that its own hurts least."""

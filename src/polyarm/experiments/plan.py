@@ -60,6 +60,8 @@ def plan(
             f"instance {instance.name!r}: no mix satisfies the constraints as guessed: nothing to plan for"
         )
     for tolerance in tolerances:
+        if tolerance == 0.0:
+            raise InvalidInput("r = 0: nothing can be certified without a tolerance; choose r > 0")
         check_certifiable(instance.problem.replace(r=tolerance))
     for level in deltas:
         instance.problem.replace(delta=level)  # raises when it is no probability
@@ -192,10 +194,10 @@ def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
 
 
 def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float | None:
-    """Return the pulls until proved thresholds are reached; with r > 0 a start is compared with others."""
+    """Return the pulls until proved thresholds are reached, from a start if there is one and from all others."""
     model, means, rows = _kernel_view(instance)
     pricing = build_certified_rule(CertifiedSettings(), model).pricing
-    starts = [None, start] if start is not None and model.r > 0.0 else [start]
+    starts = [None] if start is None else [None, start]
     found = [forecast_pulls(JointSearch(model, means, rows, pricing), plan, guess) for plan in starts]
     pulls = [due[0] for due in found if due is not None]
     return max(min(pulls), float(means.size)) if pulls else None

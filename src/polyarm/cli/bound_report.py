@@ -77,7 +77,7 @@ def _explain_joint(joint: dict[str, Any]) -> str:
         text += f"<= {joint['certified_T']:,.1f}"
     if joint["T_uniform"] is not None:
         text += f"; pulling all arms equally T is {joint['T_uniform']:,.1f}"
-    return text + "."
+    return text + ". Its samples are a lower bound only as far as T is the smallest there is."
 
 
 def _mix(shares: list[float]) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from polyarm.environments.replay import ReplayLog, read_log
     from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
     from polyarm.experiments.bounds import lower_bounds
+    from polyarm.experiments.plan import plan
     from polyarm.experiments.simulate import Simulation, simulate
     from polyarm.problem import Constraint, Problem
     from polyarm.problem_file import load_problem
@@ -39,6 +40,7 @@ _HOMES = {
     "load_problem": "polyarm.problem_file",
     "make_explorer": "polyarm.engine.session",
     "make_certificate": "polyarm.engine.certificate",
+    "plan": "polyarm.experiments.plan",
     "read_log": "polyarm.environments.replay",
     "replay": "polyarm.engine.replay",
     "simulate": "polyarm.experiments.simulate",
@@ -69,6 +71,7 @@ __all__ = [
     "lower_bounds",
     "make_certificate",
     "make_explorer",
+    "plan",
     "read_log",
     "replay",
     "simulate",

@@ -1,7 +1,7 @@
 """Pictures of runs. Needs matplotlib: pip install 'polyarm[plot]'."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ENDINGS = (".png", ".pdf", ".svg")
 _MIX, _PULLS, _THRESHOLD = "#1b6ca8", "#b8c4ce", "#c0392b"
+_SHADES = ("#8fbbdc", "#1b6ca8", "#0c3453", "#6b7f8c")
 
 
 def check_target(path: Path) -> None:
@@ -89,6 +90,53 @@ def _draw_slack(axes: "Axes", trace: Trace) -> None:
     if names:
         axes.legend(frameon=False)
     _tidy(axes)
+
+
+def plot_plan(plan: dict[str, Any], path: Path) -> None:
+    """Draw the pulls that a plan forecasts against the tolerance r, one colour per delta."""
+    check_target(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+
+    figure = Figure(figsize=(7.5, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    figure.suptitle(f"{plan['instance']}: pulls until the answer is certified", fontsize=13)
+    deltas = sorted({row["delta"] for row in plan["forecasts"]}, reverse=True)
+    for place, delta in enumerate(deltas):
+        rows = sorted((row for row in plan["forecasts"] if row["delta"] == delta), key=lambda row: row["r"])
+        tolerances = [row["r"] for row in rows]
+        shade = _SHADES[place % len(_SHADES)]
+        for name, style in (("proved", "-"), ("stylised", ":")):
+            pulls = [np.nan if row[name] is None else row[name] for row in rows]
+            label = f"delta = {delta:g}" if name == "proved" else None
+            axes.plot(tolerances, pulls, style, color=shade, marker="o", markersize=4, label=label)
+    axes.plot([], [], ":", color="#555555", label="stylised thresholds")
+    runs = plan["simulated"]
+    if runs is not None and runs["median_stop"] is not None:
+        low = runs["median_stop"] - (runs["q25_stop"] or runs["median_stop"])
+        high = (runs["q75_stop"] or runs["median_stop"]) - runs["median_stop"]
+        label = f"simulated, quartiles (delta = {plan['delta']:g})"
+        axes.errorbar(
+            [plan["r"]], [runs["median_stop"]], [[low], [high]], fmt="D", color=_THRESHOLD, capsize=4, label=label
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    tolerances = sorted({row["r"] for row in plan["forecasts"]})
+    axes.set_xticks(tolerances, [f"{r:g}" for r in tolerances])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel("tolerance r")
+    axes.set_ylabel("pulls")
+    figure.legend(frameon=False, loc="outside lower center", ncols=3)
+    _tidy(axes)
+    try:
+        figure.savefig(path, dpi=120)
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error}") from None
 
 
 def _tidy(axes: "Axes") -> None:

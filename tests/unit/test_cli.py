@@ -144,7 +144,9 @@ def test_piped_tables_are_plain_text() -> None:
     assert "\x1b" not in done.out
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["simulate", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["simulate", "--help"], ["plan", "--help"], ["--version"]]
+)
 def test_help_does_not_load_the_compiler(arguments: list[str]) -> None:
     code = (
         "import sys\n"
@@ -184,7 +186,7 @@ def test_version(polyarm: Shell) -> None:
 def test_help_names_the_commands(polyarm: Shell) -> None:
     done = polyarm("--help")
     assert done.code == 0
-    for command in ("instances", "run", "simulate"):
+    for command in ("instances", "run", "simulate", "plan"):
         assert command in done.out
 
 

@@ -17,6 +17,7 @@ from polyarm.bounds.characteristic import (
     list_alternatives,
     optimal_vertex,
 )
+from polyarm.bounds.joint import joint_time, why_no_joint_time
 from polyarm.geometry.lp import make_basis, make_lp_work, solve_lp
 from polyarm.geometry.vertices import MAX_CANDIDATES, count_candidates, enumerate_vertices
 from polyarm.problem import Model, Problem, build_model
@@ -82,6 +83,42 @@ def compute_bounds(truth: Truth, delta: float, r: float) -> dict[str, dict[str, 
         found = relaxed_time(truth, alternatives, gamma, r)
         table[f"lagrangian_{name}"] = describe_time(found, delta, gamma=gamma, note="T at pi*" if r > 0.0 else "")
     return table
+
+
+def describe_joint(problem: Problem, means: FloatArray, costs: FloatArray) -> dict[str, Any]:
+    """Return the `joint` entry of the `bounds` table, for rewards and unknown costs together; or why there is none.
+
+    T is that of the plan returned (allocation and answer); `lower_T` <= T* <= `certified_T` are proved.
+    """
+    model = build_model(problem)
+    reason = why_no_joint_time(model)
+    found = None
+    if reason is None:
+        found = joint_time(model, means, costs * model.factors[:, None] - model.bounds[:, None])
+        if found is None:
+            reason = "infinite: no mix within r of the optimum has slack in every unknown constraint"
+    if found is None:
+        missing = dict.fromkeys(
+            ("T", "certified_T", "lower_T", "T_uniform", "allocation", "samples", "answer", "closest", "accuracy")
+        )
+        return {**missing, "note": "", "reason": reason}
+    return {
+        "T": found.time,
+        "certified_T": _finite(found.certified),
+        "lower_T": found.lower,
+        "T_uniform": _finite(found.uniform_time),
+        "allocation": found.allocation.tolist(),
+        "samples": expected_samples(found.time, problem.delta),
+        "answer": found.answer.tolist(),
+        "closest": found.closest.tolist(),
+        "accuracy": 1.0 - found.time / found.certified,
+        "note": "T is attained by this allocation and answer; lower_T <= T* <= certified_T are proved",
+        "reason": None,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _list_vertices(columns: FloatArray) -> FloatArray | None:

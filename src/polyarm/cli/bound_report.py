@@ -22,11 +22,17 @@ def show_bounds(result: dict[str, Any], as_json: bool) -> None:
     for name in ("bound", "T", "samples", "T at pi*", "allocation"):
         table.add_column(name, justify="left" if name in {"bound", "allocation"} else "right")
     for name, bound in result["bounds"].items():
+        if name == "joint":
+            continue
         at_optimum = bound.get("T_at_optimum", bound["T"])
         table.add_row(
             name, number(bound["T"], 1), number(bound["samples"]), number(at_optimum, 1), _mix(bound["allocation"])
         )
+    joint = result["bounds"]["joint"]
+    if joint["T"] is not None:
+        table.add_row("joint", number(joint["T"], 1), number(joint["samples"]), "-", _mix(joint["allocation"]))
     console.print(table)
+    console.print(_explain_joint(joint), style="dim", highlight=False)
     if result["r"] > 0:
         console.print(
             "r > 0: T of bai and known is the smallest found over r-optimal answers; lagrangian rows are at pi* only.",
@@ -58,6 +64,20 @@ def show_bounds(result: dict[str, Any], as_json: bool) -> None:
     }
     for name, value in lines.items():
         console.print(f"{name}: {'undefined' if value is None else f'{value:,.4g}'}", highlight=False)
+
+
+def _explain_joint(joint: dict[str, Any]) -> str:
+    if joint["T"] is None:
+        return f"joint (rewards and unknown costs together): none, as {joint['reason']}."
+    text = (
+        "joint (rewards and unknown costs together): T is attained by this allocation with the answer "
+        f"{_mix(joint['answer'])}; proved are {joint['lower_T']:,.1f} <= T* "
+    )
+    if joint["certified_T"] is not None:
+        text += f"<= {joint['certified_T']:,.1f}"
+    if joint["T_uniform"] is not None:
+        text += f"; pulling all arms equally T is {joint['T_uniform']:,.1f}"
+    return text + ". Its samples are a lower bound only as far as T is the smallest there is."
 
 
 def _mix(shares: list[float]) -> str:

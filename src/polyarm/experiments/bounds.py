@@ -5,6 +5,7 @@ from typing import Any
 from polyarm.bounds.lower import (
     compute_bounds,
     corollary_bounds,
+    describe_joint,
     make_truth,
     price_constraints,
     shadow_price,
@@ -30,6 +31,7 @@ def lower_bounds(instance: str | Instance, delta: float | None = None, r: float 
     problem = chosen.problem
     truth = make_truth(problem, chosen.mu, chosen.A)
     bounds = compute_bounds(truth, problem.delta, problem.r)
+    bounds["joint"] = describe_joint(problem, chosen.mu, chosen.A)
     price = shadow_price(truth)
     return {
         "instance": chosen.name,

@@ -13,8 +13,6 @@ from polyarm.stopping.certified import MAX_CELLS, CertifiedRule
 
 #: The price of breaking an estimated row, per unit of reward noise: far above any price that an optimum pays.
 _PENALTY = 200.0
-#: The mixture's precision when r = 0 gives no scale.
-_LAM_WITHOUT_R = 100.0
 
 
 class CertifiedSettings(Checked):
@@ -44,10 +42,10 @@ def check_certifiable(problem: Problem) -> None:
             f"family {problem.family!r} has no sub-Gaussian scale, which certified stopping needs; use gaussian, "
             "bernoulli or bounded, or an explorer of the paper with its own stopping rule"
         )
-    if problem.r == 0.0 and problem.unknown:
+    if problem.r == 0.0:
         raise InvalidInput(
-            "r = 0 with an unknown constraint cannot be certified: a tight constraint would need infinitely many "
-            "pulls; choose r > 0"
+            "r = 0 cannot be certified: a tie, or an unknown constraint that is tight, would need infinitely many pulls; "
+            "choose r > 0"
         )
 
 
@@ -57,7 +55,7 @@ def build_certified_rule(settings: CertifiedSettings, model: Model) -> Certified
     n_known = int(model.known.sum())
     lam = settings.lam
     if lam is None:
-        lam = max((largest / model.r) ** 2, 1.0) if model.r > 0.0 else _LAM_WITHOUT_R
+        lam = max((largest / model.r) ** 2, 1.0)
     pricing = make_pricing(
         settings.thresholds == "proved",
         lam,

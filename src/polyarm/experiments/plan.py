@@ -1,0 +1,236 @@
+"""`plan`: before the first pull, how many pulls an exploration will take, from a guess of the truth."""
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyarm.bounds.forecast import forecast_pulls, stylised_pulls
+from polyarm.bounds.joint import JointSearch, JointTime, Plan, joint_time
+from polyarm.environments.instances import Instance, load_instance
+from polyarm.errors import InvalidInput
+from polyarm.experiments.simulate import simulate
+from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule, check_certifiable
+from polyarm.problem import Model, Problem, build_model
+from polyarm.problem_file import load_problem
+
+Progress = Callable[[int, int], None]
+
+#: Without a choice of r the plan is made for these multiples of the problem's own.
+_TOLERANCES = (1.0, 2.0, 4.0, 8.0)
+_DELTAS = (0.1, 0.05, 0.01)
+#: Without a choice a budget is relaxed by this share of itself.
+_RELAXATION = 0.05
+#: Simulated runs give up after this many times the forecast.
+_PATIENCE = 4.0
+_LONGEST_RUN = 20_000_000
+#: Where the search for a number of pulls begins when nothing is known of it.
+_SOME_PULLS = 1e4
+
+
+def plan(
+    guess: str | Path | Instance,
+    r: float | Iterable[float] | None = None,
+    delta: float | Iterable[float] | None = None,
+    *,
+    seeds: int = 0,
+    relax: float | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Return what an exploration of a guessed truth will cost, as plain JSON types; what is infinite is None.
+
+    `r` and `delta` are one value or several (default: multiples of the problem's r; its delta, 0.1, 0.05 and 0.01). The
+    first r and the first delta are those of the simulation (`seeds` runs of `certex`, none by default) and of the
+    prices: what relaxing each bound by `relax`, in its own units (default: 5 %), does to the pulls.
+
+    Keys: instance, r, delta, value, optimal_policy, forecasts (one per r and delta: T, certified_T, lower_T, and the
+    pulls until `certex` stops with stylised and with proved thresholds, were all its estimates exact), allocation,
+    answer, simulated, constraints. `progress(done, total)` is called as the work goes on.
+    """
+    instance = _load_guess(guess)
+    tolerances, deltas = _choose(instance.problem, r, delta)
+    seeds = _check_seeds(seeds)
+    instance = _change(instance, r=tolerances[0], delta=deltas[0])
+    relaxed = [_relax(instance, i, relax) for i in range(instance.problem.n_constraints)]
+    best = instance.optimum()
+    if best is None:
+        raise InvalidInput(
+            f"instance {instance.name!r}: no mix satisfies the constraints as guessed: nothing to plan for"
+        )
+    for tolerance in tolerances:
+        if tolerance == 0.0:
+            raise InvalidInput("r = 0: nothing can be certified without a tolerance; choose r > 0")
+        check_certifiable(instance.problem.replace(r=tolerance))
+    for level in deltas:
+        instance.problem.replace(delta=level)  # raises when it is no probability
+    steps = len(tolerances) + len(relaxed) + seeds
+    done = 0
+
+    def advance(by: int) -> None:
+        nonlocal done
+        done += by
+        if progress is not None:
+            progress(done, steps)
+
+    forecasts: list[dict[str, Any]] = []
+    first = None
+    for tolerance in tolerances:
+        changed = _change(instance, r=tolerance)
+        found = _find_time(changed)
+        if tolerance == tolerances[0]:
+            first = found
+        forecasts += [_forecast(_change(changed, delta=level), found) for level in deltas]
+        advance(1)
+    here = forecasts[0]["proved"]
+    prices = []
+    for i, (amount, changed) in enumerate(relaxed):
+        there = _proved_pulls(changed, None, here or _SOME_PULLS)
+        prices.append(_price(instance, i, amount, best.value, changed, here, there))
+        advance(1)
+    simulated = _simulate(instance, seeds, here, advance) if seeds else None
+    return {
+        "instance": instance.name,
+        "r": tolerances[0],
+        "delta": deltas[0],
+        "value": best.value,
+        "optimal_policy": best.policy.tolist(),
+        "allocation": None if first is None else first.allocation.tolist(),
+        "answer": None if first is None else first.answer.tolist(),
+        "forecasts": forecasts,
+        "simulated": simulated,
+        "constraints": prices,
+    }
+
+
+def _load_guess(guess: str | Path | Instance) -> Instance:
+    if isinstance(guess, Instance):
+        return guess
+    try:
+        return load_instance(guess)
+    except InvalidInput:
+        try:
+            load_problem(guess)
+        except InvalidInput:
+            pass
+        else:
+            raise InvalidInput(
+                f"{guess} states a problem without a guess of its truth: add mu, the mean rewards, and A and b, the "
+                "costs and their bounds, as in an instance file"
+            ) from None
+        raise
+
+
+def _choose(
+    problem: Problem, r: float | Iterable[float] | None, delta: float | Iterable[float] | None
+) -> tuple[list[float], list[float]]:
+    """Return the tolerances and the error probabilities to plan for, each without repetition."""
+    if r is not None:
+        tolerances = _numbers("r", r)
+    elif problem.r > 0.0:
+        tolerances = [round(problem.r * factor, 12) for factor in _TOLERANCES]
+    else:
+        tolerances = [problem.r]
+    deltas = _numbers("delta", delta) if delta is not None else [problem.delta, *_DELTAS]
+    return list(dict.fromkeys(tolerances)), list(dict.fromkeys(deltas))
+
+
+def _numbers(field: str, values: Any) -> list[float]:
+    listed = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    if not listed:
+        raise InvalidInput(f"{field}: expected at least one value")
+    for value in listed:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise InvalidInput(f"{field}: expected numbers, got {value!r}")
+    return [float(value) for value in listed]
+
+
+def _check_seeds(seeds: Any) -> int:
+    if isinstance(seeds, bool) or not isinstance(seeds, int | np.integer) or seeds < 0:
+        raise InvalidInput(f"seeds: expected a whole number, 0 or more, got {seeds!r}")
+    return int(seeds)
+
+
+def _change(instance: Instance, **changes: Any) -> Instance:
+    return instance.with_problem(**changes)
+
+
+def _relax(instance: Instance, row: int, amount: float | None) -> tuple[float, Instance]:
+    """Return by how much a bound is relaxed, in its own units, and the instance with that bound."""
+    constraint = instance.problem.constraints[row]
+    if amount is None:
+        scale = abs(constraint.bound) or float(np.abs(instance.A[row]).max()) or 1.0
+        amount = _RELAXATION * scale
+    if not amount > 0.0 or not math.isfinite(amount):
+        raise InvalidInput(f"relax: expected a positive number, got {amount!r}")
+    constraints = list(instance.problem.constraints)
+    constraints[row] = constraint.model_copy(update={"bound": constraint.bound + constraint.sign * amount})
+    return amount, _change(instance, constraints=[c.model_dump() for c in constraints])
+
+
+def _kernel_view(instance: Instance) -> tuple[Model, Any, Any]:
+    model = build_model(instance.problem)
+    return model, instance.mu, instance.A * model.factors[:, None] - model.bounds[:, None]
+
+
+def _find_time(instance: Instance) -> JointTime | None:
+    return joint_time(*_kernel_view(instance), uniform=False)
+
+
+def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
+    """Return the pulls to expect at an instance's r and delta, whose T has been found."""
+    entry: dict[str, Any] = {"r": instance.problem.r, "delta": instance.problem.delta}
+    if found is None:
+        return entry | dict.fromkeys(("T", "certified_T", "lower_T", "stylised", "proved"))
+    entry |= {
+        "T": found.time,
+        "certified_T": found.certified if math.isfinite(found.certified) else None,
+        "lower_T": found.lower,
+    }
+    stylised = max(stylised_pulls(found.time, instance.problem.delta), float(instance.problem.n_arms))
+    proved = _proved_pulls(instance, Plan(found.allocation, found.answer, 0.0), stylised)
+    return {**entry, "stylised": stylised, "proved": proved}
+
+
+def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float | None:
+    """Return the pulls until proved thresholds are reached, from a start if there is one and from all others."""
+    model, means, rows = _kernel_view(instance)
+    pricing = build_certified_rule(CertifiedSettings(), model).pricing
+    starts = [None] if start is None else [None, start]
+    found = [forecast_pulls(JointSearch(model, means, rows, pricing), plan, guess) for plan in starts]
+    pulls = [due[0] for due in found if due is not None]
+    return max(min(pulls), float(means.size)) if pulls else None
+
+
+def _price(
+    instance: Instance,
+    row: int,
+    amount: float,
+    value: float,
+    relaxed: Instance,
+    pulls: float | None,
+    relaxed_pulls: float | None,
+) -> dict[str, Any]:
+    """Return what relaxing one bound brings: pulls saved (negative: more are needed) and reward gained."""
+    best = relaxed.optimum()
+    return {
+        "name": instance.problem.constraints[row].name,
+        "sense": instance.problem.constraints[row].sense,
+        "bound": instance.problem.constraints[row].bound,
+        "relaxed_by": amount,
+        "pulls": relaxed_pulls,
+        "saved": None if pulls is None or relaxed_pulls is None else pulls - relaxed_pulls,
+        "reward_gained": 0.0 if best is None else max(best.value - value, 0.0),
+    }
+
+
+def _simulate(instance: Instance, seeds: int, forecast: float | None, advance: Callable[[int], None]) -> dict[str, Any]:
+    """Run `certex` with proved thresholds on the guess and summarise when it stopped."""
+    if forecast is None:
+        raise InvalidInput("seeds: nothing to simulate, as no certificate is due in finite time at the first r")
+    horizon = int(min(max(_PATIENCE * forecast, 1000.0), _LONGEST_RUN))
+    result = simulate(instance, "certex", seeds=seeds, horizon=horizon, progress=lambda done, total: advance(1))
+    row = result.table()[0]
+    kept = ("seeds", "horizon_hit", "q25_stop", "median_stop", "q75_stop", "mean_stop", "feasible_rate", "correct_rate")
+    return {"explorer": "certex", "thresholds": "proved", "horizon": horizon, **{name: row[name] for name in kept}}

@@ -10,6 +10,8 @@ from polyarm import Constraint, Instance, Problem
 from polyarm.explorers.registry import EXPLORERS, make_settings
 
 ALL_EXPLORERS = sorted(EXPLORERS)
+#: Explorers that stop only with a proof: their answers keep a distance from the edge, and infeasibility ends them.
+CERTIFYING = {"certex"}
 
 
 def suit(explorer: str, instance: Instance) -> Instance:

@@ -134,7 +134,7 @@ def build_certex(settings: CertexSettings, model: Model) -> tuple[CertexRule, Ce
     work = CertexWork(
         round=CertexRound(np.zeros(model.known.size), make_certified_work(model)),
         forecast=Forecast(
-            evidence=make_evidence(n_arms, model.known),
+            evidence=make_evidence(n_arms, model.known.size),
             pulls=np.zeros(n_arms),
             effective=np.zeros(n_arms),
             thresholds=np.zeros(2),
@@ -153,6 +153,8 @@ def _foresee(scene: Scene, total: float, allocation: FloatArray, answer: FloatAr
         forecast.pulls[a] = total * allocation[a]
     write_thresholds(scene.pricing, forecast.pulls, forecast.effective, forecast.thresholds, forecast.marks)
     evidence = forecast.evidence
+    for i in range(scene.known.size):
+        evidence.known[i] = scene.known[i]
     for a in range(allocation.size):
         evidence.mu[a] = scene.mu[a]
         evidence.mu_var[a] = scene.reward_noise[a] / forecast.effective[a]

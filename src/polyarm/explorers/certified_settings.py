@@ -44,7 +44,7 @@ def check_certifiable(problem: Problem) -> None:
         )
     if problem.r == 0.0:
         raise InvalidInput(
-            "r = 0 cannot be certified: a tie, or an unknown constraint that is tight, would need infinitely many pulls; "
+            "r = 0 cannot be certified: a tie, or a tight unknown constraint, would need infinitely many pulls; "
             "choose r > 0"
         )
 

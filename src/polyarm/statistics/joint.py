@@ -31,10 +31,16 @@ class Evidence(NamedTuple):
     known: BoolArray
 
 
-def make_evidence(n_arms: int, known: BoolArray) -> Evidence:
+def make_evidence(n_arms: int, n_constraints: int) -> Evidence:
     """Allocate evidence with nothing in it."""
-    d = known.size
-    return Evidence(np.zeros(n_arms), np.zeros((d, n_arms)), np.zeros(n_arms), np.zeros((d, n_arms)), known)
+    d = n_constraints
+    return Evidence(
+        np.zeros(n_arms),
+        np.zeros((d, n_arms)),
+        np.zeros(n_arms),
+        np.zeros((d, n_arms)),
+        np.zeros(d, dtype=np.bool_),
+    )
 
 
 @kernel

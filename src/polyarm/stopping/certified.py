@@ -12,7 +12,7 @@ import numpy as np
 
 from polyarm._arena import Arena, make_arena
 from polyarm._compile import kernel
-from polyarm._types import FloatArray, IntArray
+from polyarm._types import BoolArray, FloatArray, IntArray
 from polyarm.bounds.ascent import N_STEPS, climb, make_scene, size_ascent
 from polyarm.bounds.cautious import size_cautious, write_cautious
 from polyarm.estimates import Estimates
@@ -23,6 +23,7 @@ from polyarm.statistics.branch import CERTIFIED, UNRESOLVED, search_witness, siz
 from polyarm.statistics.joint import Evidence, cost_statistic, make_evidence
 from polyarm.statistics.mixture import COST, REWARD, Pricing, write_thresholds
 from polyarm.statistics.witnesses import Pool, add_witness, least_witness, make_pool, refresh_uses
+from polyarm.tolerances import CERTIFIED_MARGIN
 
 # What a test concludes.
 KEEP_SAMPLING = 0
@@ -53,6 +54,8 @@ _LEAST_STEP = 0.02
 _FRESH_STEP = 0.3
 #: After an unresolved search the pool must pass by this much more before the next one.
 _MARGIN_GROWTH = 0.02
+#: Shares below this are left out of an answer if the proof allows it: nobody wants to serve one request in a thousand.
+_SMALL_SHARE = 2e-3
 MAX_CELLS = 20000
 
 
@@ -118,7 +121,7 @@ def make_certified_work(model: Model) -> CertifiedWork:
     d, n_arms = model.known_rows.shape
     capacity = make_pool(n_arms, d).last_use.size
     return CertifiedWork(
-        evidence=make_evidence(n_arms, model.known),
+        evidence=make_evidence(n_arms, d),
         effective=np.zeros(n_arms),
         thresholds=np.zeros(2),
         witness=np.zeros(n_arms),
@@ -137,10 +140,13 @@ def write_evidence(
     effective: FloatArray,
     reward_noise: FloatArray,
     row_noise: FloatArray,
+    known: BoolArray,
     evidence_out: Evidence,
 ) -> None:
     """Write the estimates with the variances that the effective pulls leave them."""
     d, n_arms = row_noise.shape
+    for i in range(d):
+        evidence_out.known[i] = known[i]
     for a in range(n_arms):
         evidence_out.mu[a] = estimates_mu[a]
         evidence_out.mu_var[a] = reward_noise[a] / effective[a]
@@ -154,7 +160,13 @@ def weigh(rule: CertifiedRule, estimates: Estimates, model: Model, work: Certifi
     """Work out thresholds and evidence for the pulls made so far."""
     write_thresholds(rule.pricing, estimates.pulls, work.effective, work.thresholds, work.arena.ints)
     write_evidence(
-        estimates.mu_hat, estimates.columns, work.effective, model.reward_noise, model.row_noise, work.evidence
+        estimates.mu_hat,
+        estimates.columns,
+        work.effective,
+        model.reward_noise,
+        model.row_noise,
+        model.known,
+        work.evidence,
     )
 
 
@@ -262,6 +274,27 @@ def _breaks_rows(evidence: Evidence, mix: FloatArray) -> bool:
 
 
 @kernel
+def _drop_small_shares(rule: CertifiedRule, r: float, answer: FloatArray, work: CertifiedWork) -> None:
+    """Leave arms of negligible share out of a proved answer, if what remains is proved as well."""
+    evidence, candidate = work.evidence, work.witness
+    total = 0.0
+    for a in range(answer.size):
+        candidate[a] = answer[a] if answer[a] >= _SMALL_SHARE else 0.0
+        total += candidate[a]
+    for a in range(answer.size):
+        candidate[a] /= total
+    if cost_statistic(evidence, candidate) <= work.thresholds[COST] * (1.0 + CERTIFIED_MARGIN):
+        return
+    threshold = work.thresholds[REWARD]
+    outcome, _, _ = search_witness(
+        evidence, candidate, r, threshold, 0.0, threshold, rule.penalty, rule.max_cells, work.arena, work.effective
+    )
+    if outcome == CERTIFIED:
+        for a in range(answer.size):
+            answer[a] = candidate[a]
+
+
+@kernel
 def try_to_stop(
     rule: CertifiedRule, state: CertifiedState, estimates: Estimates, model: Model, improve: bool, work: CertifiedWork
 ) -> int:
@@ -277,7 +310,7 @@ def try_to_stop(
     for _ in range(_ATTEMPTS):
         state.steps[1] = max(state.steps[1], _LEAST_STEP)
         climb(scene, 0.0, 0.0, _SHARPNESS, rule.iterations, state.steps, estimates.pulls, state.answer, work.arena)
-        if cost_statistic(evidence, state.answer) <= thresholds[COST] * (1.0 + 1e-9):
+        if cost_statistic(evidence, state.answer) <= thresholds[COST] * (1.0 + CERTIFIED_MARGIN):
             break
         value, _ = least_witness(evidence, state.answer, model.r, pool)
         if value <= thresholds[REWARD] * (1.0 + state.margin[0]):
@@ -297,6 +330,7 @@ def try_to_stop(
         )
         state.tallies[CELLS] += cells
         if outcome == CERTIFIED:
+            _drop_small_shares(rule, model.r, state.answer, work)
             return ANSWER_PROVED
         if outcome == UNRESOLVED:
             state.tallies[UNRESOLVED_SEARCHES] += 1

@@ -133,7 +133,7 @@ def breaks_known_rows(model: Model, mix: FloatArray) -> bool:
 def proves_infeasible(standing: Standing) -> bool:
     """Tell whether no mix can satisfy every row, as the certified stop would."""
     work = make_certified_work(standing.model)
-    for target, source in zip(work.evidence[:4], standing.evidence[:4], strict=True):
+    for target, source in zip(work.evidence, standing.evidence, strict=True):
         target[...] = source
     work.thresholds[COST], work.thresholds[REWARD] = standing.cost_threshold, standing.reward_threshold
     return bool(prove_infeasible(standing.rule, work))

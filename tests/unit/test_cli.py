@@ -204,7 +204,7 @@ def test_instances_lists_every_shipped_instance(polyarm: Shell) -> None:
 
 
 def test_run_reports_everything_a_program_needs(polyarm: Shell) -> None:
-    report = polyarm.json("run", "setup1-easy", "--seed", 3)
+    report = polyarm.json("run", "setup1-easy", "--explorer", "lagex", "--seed", 3)
     assert report.items() >= {"instance": "setup1-easy", "explorer": "lagex", "seed": 3, "status": "STOPPED"}.items()
     arms = [f"arm {i + 1}" for i in range(7)]
     assert list(report["policy"]) == list(report["pulls"]) == arms
@@ -241,12 +241,12 @@ def test_run_takes_every_explorer(polyarm: Shell, explorer: str) -> None:
 
 def test_set_changes_the_problem_and_the_explorer(polyarm: Shell) -> None:
     changes = ["--set", "delta=0.2", "--set", "r=0.5", "--set", "beta=theory", "--set", "step_size=0.25"]
-    report = polyarm.json("run", "setup1-easy", "--horizon", 50, *changes)
+    report = polyarm.json("run", "setup1-easy", "--explorer", "lagex", "--horizon", 50, *changes)
     assert report["settings"].items() >= {"delta": 0.2, "r": 0.5, "beta": "theory", "step_size": 0.25}.items()
 
 
 def test_none_takes_a_setting_away(polyarm: Shell) -> None:
-    base = ["run", "setup1-easy", "--horizon", 50, "--set", "preset=paper"]
+    base = ["run", "setup1-easy", "--explorer", "lagex", "--horizon", 50, "--set", "preset=paper"]
     assert polyarm.json(*base)["settings"]["assumed_reward_std"] == 1.0
     assert polyarm.json(*base, "--set", "assumed_reward_std=none")["settings"]["assumed_reward_std"] is None
 
@@ -285,7 +285,10 @@ def test_run_takes_a_file(polyarm: Shell, tmp_path: Path) -> None:
         (["run", "setup1-easy", "--set", "r=-1"], "r: Input should be greater than or equal to 0"),
         (["run", "setup1-easy", "--set", "delta=1"], "delta: Input should be less than 1"),
         (["run", "setup1-easy", "--set", "delta=nan"], "delta: Input should be a finite number"),
-        (["run", "setup1-easy", "--set", "beta=x"], "beta: Input should be 'paper', 'log' or 'theory'; got 'x'"),
+        (
+            ["run", "setup1-easy", "--set", "thresholds=x"],
+            "thresholds: Input should be 'proved' or 'stylised'; got 'x'",
+        ),
         (["simulate"], "Missing argument"),
         (["simulate", "setup1-easy", "nosuch"], "unknown instance 'nosuch'"),
         (["simulate", "setup1-easy", "--seeds", "0"], "seeds: expected a whole number, 1 or more, got 0"),

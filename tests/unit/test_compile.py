@@ -143,9 +143,10 @@ for explorer, known in EXPLORERS.items():
     instance = polyarm.load_instance(name)
     if getattr(known, "needs_known_rows", False):
         instance = replace(instance, problem=instance.problem.with_known_rows(instance.A))
-    exploration = Exploration(*plan_run(instance, explorer, {"preset": preset}), seed=0)
+    own = {"preset": preset} if "preset" in known.settings.model_fields else {}
+    exploration = Exploration(*plan_run(instance, explorer, own), seed=0)
     exploration.advance_to(40)
-    session = polyarm.make_explorer(explorer, instance.problem, seed=0, preset=preset)
+    session = polyarm.make_explorer(explorer, instance.problem, seed=0, **own)
     for _ in range(15):
         session.tell(session.ask(), 0.5, [0.1] * len(instance.problem.unknown))
 print(json.dumps(compiled))

@@ -93,9 +93,17 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
             }
         )
         return
+    who = f"[bold]{session.plan.explorer.name}[/bold] on [bold]{exploration.instance.name}[/bold] (seed {session.seed})"
+    if answer is None and record.status == HORIZON:
+        console.print(
+            f"{who}: no mix after {record.steps:,} pulls; either some arm was never pulled or no mix satisfies the "
+            "constraints as estimated so far. Raise --horizon.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return
     console.print(
-        f"[bold]{session.plan.explorer.name}[/bold] on [bold]{exploration.instance.name}[/bold] (seed {session.seed}) "
-        f"{_ENDINGS[record.status]} after {record.steps:,} pulls: statistic {session.statistic:.2f}, threshold "
+        f"{who} {_ENDINGS[record.status]} after {record.steps:,} pulls: statistic {session.statistic:.2f}, threshold "
         f"{session.threshold:.2f}",
         highlight=False,
         soft_wrap=True,
@@ -103,17 +111,9 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
     if answer is not None:
         _show_answer(session, answer)
         truth = _truth(record.feasible, record.correct)
-    elif record.status == INFEASIBLE:
+    else:
         _show_conflict(session)
         truth = "no mix is feasible" if record.correct else "there is a feasible mix"
-    else:
-        console.print(
-            "no mix: either some arm was never pulled or no mix satisfies the constraints as estimated so far. Raise "
-            "--horizon.",
-            highlight=False,
-            soft_wrap=True,
-        )
-        return
     console.print(f"in truth (this is a simulation): {truth}", highlight=False, soft_wrap=True)
 
 

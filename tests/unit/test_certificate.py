@@ -235,3 +235,16 @@ def test_an_assumed_noise_cannot_be_certified() -> None:
     problem = make_instance([1.0, 2.0], [[1.0, 0.0]], ROWS[:1]).problem
     with pytest.raises(InvalidInput, match="declared reward noise"):
         make_explorer("lagex", problem, stopping="certified", preset="paper")
+
+
+def test_a_run_says_about_when_it_will_stop() -> None:
+    instance = load_instance("setup2-easy").with_problem(r=0.2)
+    early = explore(instance, limit=3)
+    assert early.session.expected_stop() is None
+    run = explore(instance, limit=150)
+    expected = run.session.expected_stop()
+    assert expected is not None
+    assert 150 <= expected[0] < expected[1]
+    run.advance_to(200_000)
+    assert run.session.expected_stop() is None
+    assert expected[0] / 4 < run.session.steps < 4 * expected[1]

@@ -43,6 +43,9 @@ def _draw(exploration: Exploration, trace: Trace) -> RenderableType:
     if trace.steps:
         statistic, threshold = trace.statistic[-1], trace.threshold[-1]
         lines.append(Text(f"statistic {statistic:.2f} against threshold {threshold:.2f}"))
+        expected = session.expected_stop()
+        if expected is not None:
+            lines.append(Text(f"expects to stop after {expected[0]:,.0f} to {expected[1]:,.0f} pulls"))
         lines.append(ProgressBar(total=threshold, completed=min(statistic, threshold), width=50))
         mix = Table.grid(padding=(0, 1))
         for arm, share in zip(session.problem.arms, trace.policy[-1], strict=True):

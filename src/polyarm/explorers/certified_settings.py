@@ -13,6 +13,8 @@ from polyarm.stopping.certified import MAX_CELLS, CertifiedRule
 
 #: The price of breaking an estimated row, per unit of reward noise: far above any price that an optimum pays.
 _PENALTY = 200.0
+_FEWEST_CELLS = 1500
+_CELLS_TIMES_ARMS = 240_000
 
 
 class CertifiedSettings(Checked):
@@ -65,4 +67,6 @@ def build_certified_rule(settings: CertifiedSettings, model: Model) -> Certified
         model.known.size - n_known,
         model.independent,
     )
-    return CertifiedRule(pricing, _PENALTY * largest, MAX_CELLS, iterations=60)
+    # A node's cost grows with the arms: many arms get fewer nodes, so that an unresolved search stays affordable.
+    max_cells = min(MAX_CELLS, max(_FEWEST_CELLS, _CELLS_TIMES_ARMS // model.reward_noise.size))
+    return CertifiedRule(pricing, _PENALTY * largest, max_cells, iterations=60)

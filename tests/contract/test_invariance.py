@@ -92,7 +92,7 @@ def play_from_table(instance: Instance, name: str, rewards: FloatArray, costs: F
     return session
 
 
-@pytest.mark.parametrize("name", sorted(set(EXPLORERS) - {"uniform"}))
+@pytest.mark.parametrize("name", sorted(set(EXPLORERS) - {"uniform", "certex"}))  # chance, or last digits, decide
 def test_the_order_of_the_arms_does_not_matter_to_what_is_pulled(name: str) -> None:
     """Only ties, broken by the order, may shift a pull or two in time."""
     instance = load_instance("setup1-hard")

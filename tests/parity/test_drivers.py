@@ -17,6 +17,7 @@ from polyarm import Instance, Session, load_instance
 from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.run import Exploration, RunRecord
 from polyarm.environments.synthetic import sample
+from polyarm.explorers.registry import EXPLORERS
 
 PULLS = 300
 
@@ -27,15 +28,19 @@ def cases_of(explorer: str) -> dict[str, Case]:
     def case(instance: Instance, seed: int = 5, pulls: int = PULLS, **settings: Any) -> Case:
         return make_case(suit(explorer, instance), explorer, settings, seed, pulls)
 
+    def only_if_known(**settings: Any) -> dict[str, Any]:
+        known = EXPLORERS[explorer].settings.model_fields
+        return {name: value for name, value in settings.items() if name in known}
+
     easy, router, imdb = (load_instance(name) for name in ("setup1-easy", "router", "imdb"))
     quick = make_instance([5.0, 1.0, 0.0], [[1, 0, 0]], [{"name": "cap", "bound": 0.5, "std": 0.1}], r=1.0)
     free = make_instance([0.0, 0.3, 0.1], [], [])
     return {
         "setup1-easy": case(easy),
         "another seed": case(easy, seed=6),
-        "known rows": case(tell_rows(easy), beta="theory"),
-        "as the paper prints it": case(router, preset="paper"),
-        "pessimistic": case(imdb, policy="pessimistic", set="arm", pulls=100),
+        "known rows": case(tell_rows(easy), **only_if_known(beta="theory")),
+        "as the paper prints it": case(router, **only_if_known(preset="paper")),
+        "pessimistic": case(imdb, pulls=100, **only_if_known(policy="pessimistic", set="arm")),
         "stops early": case(quick),
         "no constraints": case(free),
     }

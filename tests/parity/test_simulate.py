@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract.suitable import ALL_EXPLORERS, suit
+from contract.suitable import ALL_EXPLORERS, CERTIFYING, suit
 from polyarm import Simulation, load_instance, simulate
 from polyarm.engine.run import Exploration, RunRecord, plan_run
 
@@ -14,7 +14,10 @@ HORIZON = 600
 
 
 def run(explorer: str, **changes: Any) -> Simulation:
-    instance = suit(explorer, load_instance("setup1-easy"))
+    name = "setup2-easy" if explorer in CERTIFYING else "setup1-easy"  # a proof takes longer
+    instance = suit(explorer, load_instance(name))
+    if explorer in CERTIFYING:
+        instance = instance.with_problem(r=0.35)
     return simulate(instance, explorer, **{"seeds": SEEDS, "workers": 1, "horizon": HORIZON, **changes})
 
 

@@ -53,7 +53,7 @@ _ATTEMPTS = (0.125, 0.125, 0.375, 0.375)
 _PRICE_STEPS = 6
 #: The price of a known row may be this many times as high as that of an unknown one.
 _KNOWN_PENALTY = 1e3
-#: The least squared length of a normal, as a share of the largest variance.
+#: The least squared length of a normal, as a share of the smallest variance.
 _LEAST_LENGTH = 1e-6
 _HALVINGS = 30
 _SWEEPS = 40
@@ -218,15 +218,15 @@ def _measure_corner(evidence: Evidence, answer: FloatArray, r: float, j: int, co
     mix = corners.mixes[j]
     gap = r
     length = 0.0
-    largest = 0.0
+    smallest = np.inf
     for a in range(answer.size):
         x = mix[a] - answer[a]
         gap -= evidence.mu[a] * x
         length += x * x * evidence.mu_var[a]
-        largest = max(largest, evidence.mu_var[a])
+        smallest = min(smallest, evidence.mu_var[a])
     corners.gaps[j] = gap
     # A corner at the answer itself has no length and would swamp the others; more length only weakens the bound.
-    corners.mu_lengths[j] = max(length, _LEAST_LENGTH * largest)
+    corners.mu_lengths[j] = max(length, _LEAST_LENGTH * smallest)
     for i in range(evidence.known.size):
         cost = 0.0
         length = 0.0

@@ -6,19 +6,22 @@ import numpy as np
 import pytest
 
 from contract.suitable import ALL_EXPLORERS, CERTIFYING, suit
-from polyarm import Simulation, load_instance, simulate
+from polyarm import Instance, Simulation, load_instance, simulate
 from polyarm.engine.run import Exploration, RunRecord, plan_run
 
 SEEDS = 12
 HORIZON = 600
 
 
-def run(explorer: str, **changes: Any) -> Simulation:
-    name = "setup2-easy" if explorer in CERTIFYING else "setup1-easy"  # a proof takes longer
-    instance = suit(explorer, load_instance(name))
+def instance_for(explorer: str) -> Instance:
+    """An instance on which some runs stop before the horizon; a proof takes longer than the paper's tests."""
     if explorer in CERTIFYING:
-        instance = instance.with_problem(r=0.35)
-    return simulate(instance, explorer, **{"seeds": SEEDS, "workers": 1, "horizon": HORIZON, **changes})
+        return load_instance("setup2-easy").with_problem(r=0.35)
+    return suit(explorer, load_instance("setup1-easy"))
+
+
+def run(explorer: str, **changes: Any) -> Simulation:
+    return simulate(instance_for(explorer), explorer, **{"seeds": SEEDS, "workers": 1, "horizon": HORIZON, **changes})
 
 
 def bits(record: RunRecord) -> dict[str, Any]:
@@ -62,7 +65,7 @@ def test_runs_do_not_depend_on_the_company() -> None:
 def test_a_run_in_bulk_is_a_run_alone(explorer: str) -> None:
     bulk = run(explorer, workers=2)
     for seed, record in enumerate(bulk.cells[0].runs):
-        instance, plan = plan_run(suit(explorer, load_instance("setup1-easy")), explorer, {})
+        instance, plan = plan_run(instance_for(explorer), explorer, {})
         alone = Exploration(instance, plan, seed)
         alone.advance_to(HORIZON)
         assert record.seed == seed

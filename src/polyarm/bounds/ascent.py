@@ -455,7 +455,7 @@ def _ascend(
     n_active = 0
     for k in range(scene.pool.size[0]):
         n_active = _activate(scene, k, n_active, work)
-    current = _evaluate(scene, answer, sharpness, n_active, work, score)
+    _evaluate(scene, answer, sharpness, n_active, work, score)
     least = _least_value(score, d + n_active)
     # Keep the near ones only, and list them anew.
     kept = 0

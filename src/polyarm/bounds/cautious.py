@@ -1,52 +1,27 @@
 """The cautious answer: the optimum under constraints tightened until a given part of the tolerance is lost."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from polyarm._arena import Arena, Size, rest_of
-from polyarm._compile import inlined_kernel, kernel
+from polyarm._arena import Arena, Size
+from polyarm._compile import kernel
 from polyarm._types import BoolArray, FloatArray
 from polyarm.geometry.lp import OPTIMAL
-from polyarm.geometry.penalised import PenalisedWork, carve_penalised, forget_basis, size_penalised, solve_penalised_lp
+from polyarm.geometry.penalised import forget_basis, solve_penalised_lp
+from polyarm.statistics.witnesses import DescentWork, carve_descent, size_descent
+from polyarm.tolerances import INFEASIBLE
 
 _BISECTIONS = 14
 _MIXINGS = 12
 
 
-class CautiousWork(NamedTuple):
-    """Scratch of `write_cautious`."""
-
-    rows: FloatArray
-    mix: FloatArray
-    blend: FloatArray
-    prices: FloatArray
-    lp: PenalisedWork
-
-
 def size_cautious(n_arms: int, n_constraints: int) -> Size:
-    """How much of an arena `write_cautious` takes."""
-    lp = size_penalised(n_arms, n_constraints)
-    return Size(lp.floats + 2 * n_arms + n_constraints * (n_arms + 1), lp.ints)
-
-
-@inlined_kernel
-def _carve(n_arms: int, n_constraints: int, arena: Arena) -> CautiousWork:
-    k, d = n_arms, n_constraints
-    f = arena.floats
-    at = 2 * k + d * k
-    return CautiousWork(
-        rows=f[2 * k : at].reshape((d, k)),
-        mix=f[0:k],
-        blend=f[k : 2 * k],
-        prices=f[at : at + d],
-        lp=carve_penalised(k, d, rest_of(arena, at + d, 0)),
-    )
+    """How much of an arena `write_cautious` takes: programs over moved rows need the same as a descent."""
+    return size_descent(n_arms, n_constraints)
 
 
 @kernel
 def _solve_tightened(
-    mu: FloatArray, rows: FloatArray, known: BoolArray, tightening: float, penalty: float, work: CautiousWork
+    mu: FloatArray, rows: FloatArray, known: BoolArray, tightening: float, penalty: float, work: DescentWork
 ) -> float:
     """Write the optimum with the unknown rows tightened to `work.mix`; returns its value, -inf when there is none."""
     d, n_arms = rows.shape
@@ -61,7 +36,7 @@ def _solve_tightened(
         excess = 0.0
         for a in range(n_arms):
             excess += work.rows[i, a] * work.mix[a]
-        if excess > 1e-9 * largest:
+        if excess > INFEASIBLE * largest:
             return -np.inf
     value = 0.0
     for a in range(n_arms):
@@ -88,7 +63,8 @@ def write_cautious(
     case, and is the optimum of the penalised program if no mix satisfies the estimated rows.
     """
     d, n_arms = rows.shape
-    work = _carve(n_arms, d, arena)
+    work = carve_descent(n_arms, d, arena)
+    blend = work.means
     forget_basis(work.lp)
     best = _solve_tightened(mu, rows, known, 0.0, penalty, work)
     for a in range(n_arms):
@@ -117,9 +93,9 @@ def write_cautious(
         return False
     share = 0.01
     for _ in range(_MIXINGS):
-        if _keeps_room(mu, rows, known, best - room, 0.5 * low, share, answer_out, work.blend):
+        if _keeps_room(mu, rows, known, best - room, 0.5 * low, share, answer_out, blend):
             for a in range(n_arms):
-                answer_out[a] = work.blend[a]
+                answer_out[a] = blend[a]
             break
         share *= 0.4
     return True

@@ -23,7 +23,7 @@ from polyarm.statistics.branch import CERTIFIED, UNRESOLVED, search_witness, siz
 from polyarm.statistics.joint import Evidence, cost_statistic, make_evidence
 from polyarm.statistics.mixture import COST, REWARD, Pricing, write_thresholds
 from polyarm.statistics.witnesses import Pool, add_witness, least_witness, make_pool, refresh_uses
-from polyarm.tolerances import CERTIFIED_MARGIN
+from polyarm.tolerances import CERTIFIED_MARGIN, INFEASIBLE
 
 # What a test concludes.
 KEEP_SAMPLING = 0
@@ -268,7 +268,7 @@ def _breaks_rows(evidence: Evidence, mix: FloatArray) -> bool:
         for a in range(mix.size):
             excess += evidence.rows[i, a] * mix[a]
             scale = max(scale, abs(evidence.rows[i, a]))
-        if excess > 1e-9 * scale:
+        if excess > INFEASIBLE * scale:
             return True
     return False
 

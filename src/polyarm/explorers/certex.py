@@ -33,7 +33,6 @@ from polyarm.stopping.certified import (
     NEXT_REVIEW,
     NEXT_TEST,
     REVIEW_GROWTH,
-    TEST_GROWTH,
     CertifiedRule,
     CertifiedWork,
     adopt,
@@ -41,6 +40,7 @@ from polyarm.stopping.certified import (
     make_certified_work,
     review,
     schedule_next,
+    schedule_test,
     try_to_stop,
     weigh,
     write_readings,
@@ -279,7 +279,6 @@ def step_certex(rule: CertexRule, state: CertexState, model: Model, rng: np.rand
     certified = core.certified
     steps = core.counters[STEPS]
     if steps >= certified.schedule[NEXT_TEST]:
-        certified.schedule[NEXT_TEST] = schedule_next(steps, TEST_GROWTH)
         scratch = work.round.certified
         weigh(rule.certified, core.estimates, model, scratch)
         verdict = KEEP_SAMPLING
@@ -305,6 +304,7 @@ def step_certex(rule: CertexRule, state: CertexState, model: Model, rng: np.rand
             )
             verdict = try_to_stop(rule.certified, certified, core.estimates, model, False, scratch)
         write_readings(certified, model, scratch, core.readings)
+        certified.schedule[NEXT_TEST] = schedule_test(steps, core.readings)
         if conclude(verdict, core):
             return STOP
     return _track(rule, core)

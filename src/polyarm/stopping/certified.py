@@ -42,8 +42,14 @@ HAS_CAUTIOUS = 4  # 1 when the last review found a cautious answer
 LOOKS_EMPTY = 5  # 1 when the last review found no mix that satisfies the estimated rows
 N_TALLIES = 6
 
-#: Pulls grow by this share between tests, and between reviews of the candidate answers.
-TEST_GROWTH = 0.01
+#: Pulls grow by this share between tests that came close, at least, and by this at most while the proof is far away.
+_LEAST_TEST_GROWTH = 0.003
+_MOST_TEST_GROWTH = 0.02
+#: How much of the way to the expected stop may pass without a test.
+_SHARE_OF_WAY = 0.25
+#: ... and by this if all known witnesses are beaten and yet the proof failed: the next try is as dear as the last.
+_COSTLY_TEST_GROWTH = 0.01
+#: Pulls grow by this share between reviews of the candidate answers.
 REVIEW_GROWTH = 0.04
 #: How many times a candidate is improved within one test.
 _ATTEMPTS = 4
@@ -349,6 +355,18 @@ def schedule_next(steps: int, growth: float) -> float:
 
 
 @kernel
+def schedule_test(steps: int, readings: FloatArray) -> float:
+    """The number of pulls at which the next test is due: soon when the last one, whose readings these are, was close.
+
+    Statistics grow in proportion to the pulls, so that the proof is about (threshold / statistic - 1) t pulls away.
+    """
+    way = readings[1] / max(readings[0], 1e-9 * readings[1]) - 1.0
+    if way <= 0.0:
+        return schedule_next(steps, _COSTLY_TEST_GROWTH)
+    return schedule_next(steps, min(max(_SHARE_OF_WAY * way, _LEAST_TEST_GROWTH), _MOST_TEST_GROWTH))
+
+
+@kernel
 def run_certified(
     rule: CertifiedRule,
     state: CertifiedState,
@@ -361,7 +379,6 @@ def run_certified(
     """The whole stopping rule for explorers that only choose arms: review when due, test when due."""
     if steps < state.schedule[NEXT_TEST]:
         return KEEP_SAMPLING
-    state.schedule[NEXT_TEST] = schedule_next(steps, TEST_GROWTH)
     weigh(rule, estimates, model, work)
     reviewing = steps >= state.schedule[NEXT_REVIEW]
     verdict = KEEP_SAMPLING
@@ -371,6 +388,7 @@ def run_certified(
     if verdict == KEEP_SAMPLING:
         verdict = try_to_stop(rule, state, estimates, model, reviewing, work)
     write_readings(state, model, work, readings)
+    state.schedule[NEXT_TEST] = schedule_test(steps, readings)
     return verdict
 
 

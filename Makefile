@@ -11,7 +11,7 @@ run: $(VENV)/.run-ready
 	$(BIN)/polyarm run router --plot out/router.png
 
 test: $(VENV)/.test-ready lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .

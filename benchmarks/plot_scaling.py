@@ -1,11 +1,11 @@
-"""Draw the cost of a step against K and d: python benchmarks/plot_scaling.py docs/scaling.png"""
+"""Draw the cost of a step against K and d: python -m benchmarks.plot_scaling docs/scaling.png"""
 
 import sys
 import time
 
 from matplotlib.figure import Figure
-from test_steps import random_instance
 
+from benchmarks.test_steps import random_instance
 from polyarm.engine.run import Exploration, plan_run
 
 ARMS = (12, 25, 50, 100, 200, 400, 1000)

@@ -12,12 +12,12 @@ from oracle.reference import FloatArray, Generator, IntArray
 from polyarm.statistics.joint import Evidence
 
 #: How the evidence may be awkward.
-FLAVOURS = ("plain", "known", "per-arm", "integer", "unequal", "vertex", "everything")
+FLAVOURS = ("plain", "known", "per-arm", "integer", "unequal", "vertex", "averaged", "everything")
 
 
 @dataclass(frozen=True)
 class Case:
-    """Evidence, an answer that satisfies the known rows, a tolerance, and a mix inside the known rows."""
+    """Evidence, an answer that satisfies the known rows (or a centre near one), a tolerance, a mix inside them."""
 
     evidence: Evidence
     answer: FloatArray
@@ -39,6 +39,7 @@ class Case:
                 e.mu_var[arms].copy(),
                 np.ascontiguousarray(e.row_var[rows][:, arms]),
                 e.known[rows].copy(),
+                e.extras.copy(),
             ),
             self.answer[arms].copy(),
             self.r,
@@ -49,7 +50,12 @@ class Case:
         """The same case with rewards and rows in other units."""
         e = self.evidence
         evidence = Evidence(
-            reward * e.mu, rows[:, None] * e.rows, reward**2 * e.mu_var, rows[:, None] ** 2 * e.row_var, e.known
+            reward * e.mu,
+            rows[:, None] * e.rows,
+            reward**2 * e.mu_var,
+            rows[:, None] ** 2 * e.row_var,
+            e.known,
+            np.array([reward**2 * e.extras[0], e.extras[1]]),
         )
         return replace(self, evidence=evidence, r=reward * self.r)
 
@@ -86,8 +92,12 @@ def draw_case(rng: Generator, n_arms: int, d: int, flavour: str) -> Case:
     row_var = np.where(known[:, None], 0.0, noise / pulls)
     mu = rng.normal(size=n_arms) * rng.choice([0.1, 1.0])
     reward_noise = 10.0 ** rng.uniform(-0.5, 0.5, size=n_arms) if everything else np.ones(n_arms)
-    evidence = Evidence(mu, draw, reward_noise / pulls, row_var, known)
+    averaged = flavour == "averaged" or (everything and rng.random() < 0.5)
+    extras = np.array([10.0 ** rng.uniform(-4.0, -1.0), rng.uniform(0.0, 1.5)]) if averaged else np.zeros(2)
+    evidence = Evidence(mu, draw, reward_noise / pulls, row_var, known, extras)
     answer = _draw_answer(rng, evidence, inside, flavour)
+    if averaged:
+        answer *= rng.uniform(0.8, 1.2, size=n_arms)  # the centre of an averaged certificate need not be a mix
     # Between "as good as the answer already is" and generous: statistics of every size.
     r = float(rng.uniform(0.05, 1.0)) + (0.0 if rng.random() < 0.3 else max(float(mu.max() - mu @ answer), 0.0))
     return Case(evidence, answer, r, inside)
@@ -114,7 +124,7 @@ def witness_values(case: Case, mixes: FloatArray) -> FloatArray:
     e = case.evidence
     away = mixes - case.answer
     gap = np.maximum(case.r - away @ e.mu, 0.0)
-    spread = away**2 @ e.mu_var
+    spread = away**2 @ e.mu_var + e.extras[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.where(gap > 0.0, np.where(spread > 0.0, gap**2 / spread, np.inf), 0.0)
     for i in range(e.known.size):
@@ -122,7 +132,7 @@ def witness_values(case: Case, mixes: FloatArray) -> FloatArray:
         if e.known[i]:
             total = np.where(excess > 0.0, np.inf, total)
         else:
-            total += np.maximum(excess, 0.0) ** 2 / (mixes**2 @ e.row_var[i])
+            total += np.maximum(np.maximum(excess, 0.0) ** 2 / (mixes**2 @ e.row_var[i]), 2.0 * e.extras[1])
     return 0.5 * total
 
 
@@ -154,7 +164,8 @@ def search_densely(rng: Generator, case: Case, n: int = 300, rounds: int = 12) -
     best, best_values = starts[keep], values[keep]
     size = 0.3
     for _ in range(rounds):
-        ends = np.vstack([np.eye(n_arms), draw_mixes(rng, 10, n_arms), case.inside, case.answer])
+        near = case.answer / case.answer.sum()
+        ends = np.vstack([np.eye(n_arms), draw_mixes(rng, 10, n_arms), case.inside, near])
         share = size * rng.random((len(best), len(ends), 1))
         moved = (best[:, None, :] * (1.0 - share) + share * ends[None, :, :]).reshape(-1, n_arms)
         # The other way: take from one arm what it has.

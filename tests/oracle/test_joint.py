@@ -31,7 +31,9 @@ def solve(name: str, **changes: Any) -> JointTime:
 
 
 def evidence_of(model: Model, means: FloatArray, rows: FloatArray, allocation: FloatArray) -> Evidence:
-    return Evidence(means, rows, model.reward_noise / allocation, model.row_noise / allocation, model.known)
+    return Evidence(
+        means, rows, model.reward_noise / allocation, model.row_noise / allocation, model.known, np.zeros(2)
+    )
 
 
 # T of the prototype, and of its uniform allocation: witness values at local optima that several starts agreed on.

@@ -44,6 +44,7 @@ def test_the_search_without_rewards_forgives_round_off() -> None:
             mu_var=np.zeros(3),
             row_var=np.vstack([np.zeros(3), 1.0 / rng.uniform(10.0, 1000.0, size=3)]),
             known=np.array([True, False]),
+            extras=np.zeros(2),
         )
         answer = np.full(3, 1.0 / 3.0)
         threshold = 1.5 * witness_value(evidence, answer, mix, 0.0)

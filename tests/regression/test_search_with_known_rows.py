@@ -10,7 +10,9 @@ from polyarm.statistics.joint import Evidence, witness_value
 def test_a_cell_outside_the_known_rows_is_left_out() -> None:
     known = np.array([True, True])
     rows = np.array([[-0.5, -0.2, 0.6], [-0.35, -0.1, 0.25]])
-    evidence = Evidence(np.array([0.62, 0.74, 0.86]), rows, np.array([0.2, 0.13, 0.3]), np.zeros((2, 3)), known)
+    evidence = Evidence(
+        np.array([0.62, 0.74, 0.86]), rows, np.array([0.2, 0.13, 0.3]), np.zeros((2, 3)), known, np.zeros(2)
+    )
     answer, r = np.array([0.15, 0.545, 0.305]), 0.06
     start = np.array([0.6, 0.0, 0.4])
     assert (rows @ answer).max() <= 0.0

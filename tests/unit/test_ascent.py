@@ -9,7 +9,7 @@ from oracle.joint import draw_mixes
 from oracle.reference import FloatArray, Generator
 from polyarm._arena import Arena, make_arena
 from polyarm.bounds import ascent
-from polyarm.bounds.ascent import N_STEPS, AscentWork, Scene, climb, size_ascent
+from polyarm.bounds.ascent import N_STEPS, AscentWork, Scene, climb, forget, make_memory, size_ascent
 from polyarm.statistics.mixture import COST, REWARD, make_pricing, write_thresholds
 from polyarm.statistics.witnesses import add_witness, make_pool
 
@@ -59,9 +59,29 @@ def draw_plan(rng: Generator, share_known: float = 0.0, proved: bool = True) -> 
         pool=pool,
         pricing=pricing,
         r=r,
+        memory=make_memory(n_arms, d),
     )
+    forget(mu, rows, scene.memory)
     allocation = rng.dirichlet(np.full(n_arms, 3.0)) + 0.01
-    return Plan(scene, float(10.0 ** rng.uniform(2.0, 4.0)), allocation / allocation.sum(), answer)
+    total = float(10.0 ** rng.uniform(2.0, 4.0))
+    if not proved and rng.random() < 0.5:
+        remember(rng, scene, total, answer)
+    return Plan(scene, total, allocation / allocation.sum(), answer)
+
+
+def remember(rng: Generator, scene: Scene, total: float, answer: FloatArray) -> None:
+    """Fix a first part of the exploration: a few blocks with answers and allocations of their own."""
+    memory, (d, n_arms) = scene.memory, scene.rows.shape
+    share, v, u, z = float(rng.uniform(0.2, 0.9)), np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
+    for _ in range(3):
+        spread = (1.0 - share) / 3.0 / (total * (rng.dirichlet(np.full(n_arms, 3.0)) + 0.01))
+        given = rng.dirichlet(50.0 * answer + 0.1)
+        v, u, z = v + spread, u + spread * given, z + spread * given**2
+    earned = float((1.0 - share) * scene.mu @ answer)
+    memory.scalars[:] = (share, earned, float(scene.reward_noise @ z), float(rng.uniform(0.0, 1.0)))
+    memory.arms[:] = [v, u, scene.mu + 0.05 * rng.normal(size=n_arms)]
+    memory.constraints[:] = [-(1.0 - share) * (scene.rows @ answer), scene.row_noise @ z]
+    memory.rows[:] = scene.rows + 0.05 * rng.normal(size=(d, n_arms))
 
 
 def cut_values(scene: Scene, pulls: FloatArray, answer: FloatArray) -> FloatArray:
@@ -70,13 +90,18 @@ def cut_values(scene: Scene, pulls: FloatArray, answer: FloatArray) -> FloatArra
     effective, thresholds, marks = np.zeros(n_arms), np.zeros(2), np.zeros(n_arms, dtype=np.int64)
     write_thresholds(scene.pricing, pulls, effective, thresholds, marks)
     unknown = ~scene.known
-    slack = np.maximum(-(scene.rows[unknown] @ answer), 0.0)
-    costs = slack**2 / (2.0 * (scene.row_noise[unknown] / effective) @ answer**2) / thresholds[COST]
+    share, earned, base, floor = scene.memory.scalars
+    v, u, means = scene.memory.arms
+    slacks, bases = scene.memory.constraints[:, unknown]
+    slack = np.maximum(slacks - share * (scene.rows[unknown] @ answer), 0.0)
+    costs = slack**2 / (2.0 * (bases + share * (scene.row_noise[unknown] / effective) @ answer**2)) / thresholds[COST]
     mixes = scene.pool.mixes[: scene.pool.size[0]]
-    gap = np.maximum(scene.r - (mixes - answer) @ scene.mu, 0.0)
-    values = gap**2 / np.maximum((mixes - answer) ** 2 @ (scene.reward_noise / effective), 1e-30)
+    gap = np.maximum(scene.r + earned + share * (scene.mu @ answer) - mixes @ means, 0.0)
+    spread = base + (mixes**2 * v - 2.0 * mixes * u + share * (mixes - answer) ** 2 / effective) @ scene.reward_noise
+    values = gap**2 / np.maximum(spread, 1e-30)
     for i in np.flatnonzero(unknown):
-        values += np.maximum(mixes @ scene.rows[i], 0.0) ** 2 / (mixes**2 @ (scene.row_noise[i] / effective))
+        spread = mixes**2 @ (scene.row_noise[i] * (v + share / effective))
+        values += np.maximum(np.maximum(mixes @ scene.memory.rows[i], 0.0) ** 2 / spread, 2.0 * floor)
     return np.concatenate([costs, 0.5 * values / thresholds[REWARD]])
 
 
@@ -143,10 +168,11 @@ def test_the_soft_minimum_agrees_with_its_formula(proved: bool, share_known: flo
 
 
 @pytest.mark.parametrize("share_known", [0.0, 0.4])
-def test_gradients_agree_with_finite_differences(share_known: float) -> None:
+@pytest.mark.parametrize("proved", [True, False])
+def test_gradients_agree_with_finite_differences(proved: bool, share_known: float) -> None:
     rng = np.random.default_rng(2)
     for _ in range(100):
-        plan = draw_plan(rng, share_known)
+        plan = draw_plan(rng, share_known, proved)
         work, n_active, _ = prepare(plan)
         gradient = np.full(plan.answer.size, np.nan)
         ascent._write_gradient(plan.scene, plan.answer, n_active, work, gradient)
@@ -258,8 +284,12 @@ def test_the_unit_of_the_reward_does_not_matter() -> None:
         plan = draw_plan(rng, 0.3)
         unit = 2.0 ** int(rng.integers(-6, 7))
         scene = plan.scene._replace(
-            mu=unit * plan.scene.mu, reward_noise=unit**2 * plan.scene.reward_noise, r=unit * plan.scene.r
+            mu=unit * plan.scene.mu,
+            reward_noise=unit**2 * plan.scene.reward_noise,
+            r=unit * plan.scene.r,
+            memory=make_memory(*plan.shape),
         )
+        forget(scene.mu, scene.rows, scene.memory)
         least, allocation, answer = run(plan)
         other, other_allocation, other_answer = run(plan._replace(scene=scene))
         assert other == pytest.approx(least, rel=1e-6)
@@ -295,7 +325,9 @@ def test_an_answer_that_breaks_a_known_row_is_not_kept() -> None:
         pool=make_pool(3, 2),
         pricing=make_pricing(True, 1.0, 0.1, 3, 1, 1, False),
         r=0.5,
+        memory=make_memory(3, 2),
     )
+    forget(scene.mu, scene.rows, scene.memory)
     add_witness(scene.pool, np.array([0.0, 1.0, 0.0]))
     uniform = np.full(3, 1.0 / 3.0)
     _, _, answer = run(Plan(scene, 6.0, uniform, uniform), total=0.0)

@@ -6,6 +6,9 @@ over the cuts k: one cost statistic per unknown row, and g(q) for every witness 
 that the test itself will use once T pulls have been made in proportions w. The minimum is softened (log-softmin) and
 climbed by turns: w multiplicatively, :math:`w_a \leftarrow w_a (\text{elasticity}_a / w_a)^\gamma`, and p by
 exponentiated gradient. A step that does not raise the soft minimum is not taken and the next one is shorter.
+
+A plan may be for what remains of an exploration whose first part is fixed (`Memory`): statistics are then those of both
+parts together. Without one, the whole is planned.
 """
 
 import math
@@ -18,7 +21,7 @@ from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import BoolArray, FloatArray, IntArray
 from polyarm.geometry.projection import PROJECTED, ProjectionWork, carve_projection, project_polytope, size_projection
 from polyarm.problem import Model
-from polyarm.statistics.mixture import COST, REWARD, Pricing, write_thresholds
+from polyarm.statistics.mixture import COST, PROVED, REWARD, Pricing, write_thresholds
 from polyarm.statistics.witnesses import Pool
 
 # Entries of the step sizes.
@@ -123,8 +126,61 @@ def _carve(capacity: int, n_arms: int, n_constraints: int, n_known: int, arena: 
     )
 
 
+# Entries of `Memory.scalars`.
+SHARE = 0  # of all pulls, how many are still to be planned
+EARNED = 1  # mean reward of the answers given so far
+BASE = 2  # spread of the reward term that is there already
+FLOOR = 3  # kappa: the least part of an unknown row in a witness's value
+N_SCALARS = 4
+# Rows of `Memory.arms`.
+SPREADS = 0
+CROSS = 1
+MEANS = 2
+N_ARM_ROWS = 3
+# Rows of `Memory.constraints`.
+SLACKS = 0
+BASES = 1
+N_CONSTRAINT_ROWS = 2
+
+
+class Memory(NamedTuple):
+    r"""What the first part of an exploration has fixed; every entry is already times its share of all pulls.
+
+    With the planned part's share s, a witness q has the spread
+    :math:`e + \sum_a \sigma_a^2 (v_a q_a^2 - 2 u_a q_a + s (q_a - p_a)^2 / w_a)` and the answer the mean reward
+    :math:`m + s \mu^\top p`; likewise for rows. `arms` (3, K): v, u and the mean rewards by which witnesses are judged;
+    `constraints` (2, d): slack and spread of each row; `rows` (d, K): the costs by which witnesses are judged.
+    """
+
+    scalars: FloatArray
+    arms: FloatArray
+    constraints: FloatArray
+    rows: FloatArray
+
+
+def make_memory(n_arms: int, n_constraints: int) -> Memory:
+    """Allocate a memory; see `forget`."""
+    d = n_constraints
+    return Memory(
+        np.zeros(N_SCALARS), np.zeros((N_ARM_ROWS, n_arms)), np.zeros((N_CONSTRAINT_ROWS, d)), np.zeros((d, n_arms))
+    )
+
+
+@kernel
+def forget(mu: FloatArray, rows: FloatArray, memory_out: Memory) -> None:
+    """Write a memory of nothing: the whole exploration is to be planned, by these estimates."""
+    memory_out.scalars[:] = 0.0
+    memory_out.scalars[SHARE] = 1.0
+    memory_out.arms[:] = 0.0
+    memory_out.constraints[:] = 0.0
+    for a in range(mu.size):
+        memory_out.arms[MEANS, a] = mu[a]
+        for i in range(rows.shape[0]):
+            memory_out.rows[i, a] = rows[i, a]
+
+
 class Scene(NamedTuple):
-    """What stays fixed while planning: estimates, noise of one pull, tolerance, thresholds, witnesses."""
+    """What stays fixed while planning: estimates, noise of one pull, tolerance, thresholds, witnesses, memory."""
 
     mu: FloatArray
     rows: FloatArray
@@ -136,10 +192,11 @@ class Scene(NamedTuple):
     pool: Pool
     pricing: Pricing
     r: float
+    memory: Memory
 
 
 @inlined_kernel
-def make_scene(mu: FloatArray, rows: FloatArray, model: Model, pool: Pool, pricing: Pricing) -> Scene:
+def make_scene(mu: FloatArray, rows: FloatArray, model: Model, pool: Pool, pricing: Pricing, memory: Memory) -> Scene:
     """Collect what stays fixed while planning."""
     return Scene(
         mu,
@@ -152,6 +209,7 @@ def make_scene(mu: FloatArray, rows: FloatArray, model: Model, pool: Pool, prici
         pool,
         pricing,
         model.r,
+        memory,
     )
 
 
@@ -167,6 +225,8 @@ def _below_zero(distance: float) -> float:
 @kernel
 def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
     """Fill in the cost statistics; known rows cost nothing and are infinitely far."""
+    memory = scene.memory
+    share = memory.scalars[SHARE]
     for i in range(scene.known.size):
         score.values[i] = np.inf
         if not scene.known[i]:
@@ -174,6 +234,8 @@ def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
             for a in range(answer.size):
                 slack -= scene.rows[i, a] * answer[a]
                 length += answer[a] * answer[a] * scene.row_noise[i, a] / score.effective[a]
+            slack = memory.constraints[SLACKS, i] + share * slack
+            length = memory.constraints[BASES, i] + share * length
             score.slacks[i] = slack
             score.lengths[i] = length
             if slack > 0.0:
@@ -182,29 +244,55 @@ def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
                 score.values[i] = _below_zero(slack / math.sqrt(length))
 
 
+@inlined_kernel
+def _spread(memory: Memory, score: Score, a: int) -> float:
+    """Variance that the pulls of arm a, fixed and planned, leave of a unit of noise."""
+    return float(memory.arms[SPREADS, a] + memory.scalars[SHARE] / score.effective[a])
+
+
 @kernel
 def _score_witness(
     scene: Scene, answer: FloatArray, q: FloatArray, gap: float, excess: FloatArray, k: int, score: Score
 ) -> None:
-    """Fill in cut k: a witness whose gap r - mu.(q - p) and excess (G q)_+ are given."""
-    length = 0.0
+    """Fill in cut k: a witness whose gap r - mu.(q - p) and excess (G q)_+ are given.
+
+    The row length of a row whose part is at its floor is infinite: it does not change with the plan.
+    """
+    memory = scene.memory
+    share, floor = memory.scalars[SHARE], 2.0 * memory.scalars[FLOOR]
+    length = memory.scalars[BASE]
     for a in range(answer.size):
         x = q[a] - answer[a]
-        length += x * x * scene.reward_noise[a] / score.effective[a]
+        fixed = q[a] * (memory.arms[SPREADS, a] * q[a] - 2.0 * memory.arms[CROSS, a])
+        length += scene.reward_noise[a] * (fixed + share * x * x / score.effective[a])
     score.lengths[k] = max(length, 1e-30)
     score.slacks[k] = max(gap, 0.0)
     value = score.slacks[k] * score.slacks[k] / score.lengths[k]
     for i in range(excess.size):
+        part = 0.0
         if excess[i] > 0.0:
             length = 0.0
             for a in range(answer.size):
-                length += q[a] * q[a] * scene.row_noise[i, a] / score.effective[a]
+                length += q[a] * q[a] * scene.row_noise[i, a] * _spread(memory, score, a)
             score.row_lengths[k, i] = length
-            value += excess[i] * excess[i] / length
+            part = excess[i] * excess[i] / length
+        if part < floor and not scene.known[i]:
+            score.row_lengths[k, i] = np.inf
+            part = floor
+        value += part
     if value > 0.0:
         score.values[k] = max(0.5 * value / score.thresholds[REWARD], _TINY)
     else:
         score.values[k] = _below_zero(gap / math.sqrt(score.lengths[k]))
+
+
+@inlined_kernel
+def _mean_reward(scene: Scene, answer: FloatArray) -> float:
+    """Mean reward of the answers given so far and of the planned one together."""
+    mean = 0.0
+    for a in range(answer.size):
+        mean += scene.mu[a] * answer[a]
+    return float(scene.memory.scalars[EARNED] + scene.memory.scalars[SHARE] * mean)
 
 
 @kernel
@@ -214,9 +302,7 @@ def _evaluate(
     """Fill in a score whose effective pulls and thresholds are set; returns its log-softmin."""
     d = scene.known.size
     _score_rows(scene, answer, score)
-    mean = 0.0
-    for a in range(answer.size):
-        mean += scene.mu[a] * answer[a]
+    mean = _mean_reward(scene, answer)
     for j in range(n_active):
         gap = scene.r + mean - work.means[j]
         _score_witness(scene, answer, scene.pool.mixes[work.active[j]], gap, work.excess[j], d + j, score)
@@ -245,13 +331,13 @@ def _activate(scene: Scene, k: int, n_active: int, work: AscentWork) -> int:
     q = scene.pool.mixes[k]
     mean = 0.0
     for a in range(q.size):
-        mean += scene.mu[a] * q[a]
+        mean += scene.memory.arms[MEANS, a] * q[a]
     work.means[n_active] = mean
     for i in range(scene.known.size):
         excess = 0.0
         if not scene.known[i]:
             for a in range(q.size):
-                excess += scene.rows[i, a] * q[a]
+                excess += scene.memory.rows[i, a] * q[a]
         work.excess[n_active, i] = max(excess, 0.0)
     work.active[n_active] = k
     work.is_active[k] = 1
@@ -261,13 +347,11 @@ def _activate(scene: Scene, k: int, n_active: int, work: AscentWork) -> int:
 @inlined_kernel
 def _value_of(scene: Scene, answer: FloatArray, k: int, work: AscentWork, spare: int) -> float:
     """Value of a witness that is not active, worked out in a spare place of the trial score."""
-    mean = 0.0
-    for a in range(answer.size):
-        mean += scene.mu[a] * (answer[a] - scene.pool.mixes[k, a])
     _activate(scene, k, spare, work)
     work.is_active[k] = 0
     place = scene.known.size + spare
-    _score_witness(scene, answer, scene.pool.mixes[k], scene.r + mean, work.excess[spare], place, work.trial)
+    gap = scene.r + _mean_reward(scene, answer) - work.means[spare]
+    _score_witness(scene, answer, scene.pool.mixes[k], gap, work.excess[spare], place, work.trial)
     return float(work.trial.values[place])
 
 
@@ -330,11 +414,13 @@ def _write_elasticities(
                 x = q[a] - answer[a]
                 elasticity_out[a] += share * x * x * scene.reward_noise[a] / score.effective[a]
             for i in range(d):
-                if work.excess[j, i] > 0.0:
+                if work.excess[j, i] > 0.0 and score.row_lengths[k, i] < np.inf:
                     share = score.weights[k] * (work.excess[j, i] / score.row_lengths[k, i]) ** 2 / whole
                     for a in range(n_arms):
                         elasticity_out[a] += share * q[a] * q[a] * scene.row_noise[i, a] / score.effective[a]
-    if pricing.proved:
+    for a in range(n_arms):
+        elasticity_out[a] *= scene.memory.scalars[SHARE]
+    if pricing.kind == PROVED:
         for a in range(n_arms):
             pulls = work.pulls[a]
             growth = 0.5 * pulls / (pulls + pricing.lam)  # d L_a / d log N_a
@@ -370,6 +456,7 @@ def _write_gradient(
     """Write d log-softmin / d p."""
     d, n_arms = scene.rows.shape
     score = work.score
+    share = scene.memory.scalars[SHARE]
     for a in range(n_arms):
         gradient_out[a] = 0.0
     for i in range(d):
@@ -380,7 +467,8 @@ def _write_gradient(
         elif weight > 1e-6:
             for a in range(n_arms):
                 spread = answer[a] * scene.row_noise[i, a] / score.effective[a]
-                gradient_out[a] -= 2.0 * weight * (scene.rows[i, a] / score.slacks[i] + spread / score.lengths[i])
+                step = scene.rows[i, a] / score.slacks[i] + spread / score.lengths[i]
+                gradient_out[a] -= 2.0 * weight * share * step
     for j in range(n_active):
         k = d + j
         weight = score.weights[k]
@@ -393,7 +481,7 @@ def _write_gradient(
             weight /= score.values[k] * score.thresholds[REWARD]
             for a in range(n_arms):
                 spread = (q[a] - answer[a]) * scene.reward_noise[a] / score.effective[a]
-                gradient_out[a] += weight * push * (scene.mu[a] + push * spread)
+                gradient_out[a] += weight * share * push * (scene.mu[a] + push * spread)
 
 
 @inlined_kernel

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 
 from polyarm._arena import make_arena
 from polyarm._types import FloatArray
-from polyarm.bounds.ascent import N_STEPS, climb, make_scene, size_ascent
+from polyarm.bounds.ascent import N_STEPS, climb, forget, make_memory, make_scene, size_ascent
 from polyarm.bounds.cautious import size_cautious, write_cautious
 from polyarm.bounds.characteristic import characteristic_time, list_alternatives
 from polyarm.bounds.polish import Cuts, improve_locally
@@ -25,8 +25,8 @@ from polyarm.families.family import make_family
 from polyarm.geometry.penalised import forget_basis
 from polyarm.problem import Model, find_optimum
 from polyarm.statistics.branch import search_witness, size_branch
-from polyarm.statistics.joint import Evidence, cost_statistic, witness_value
-from polyarm.statistics.mixture import COST, REWARD, Pricing, write_thresholds
+from polyarm.statistics.joint import N_EXTRAS, Evidence, cost_statistic, witness_value
+from polyarm.statistics.mixture import COST, REWARD, Pricing, fixed_pricing, write_thresholds
 from polyarm.statistics.witnesses import Pool, carve_descent, improve_witness, least_witness
 
 #: The cautious answers that planning starts from lose these shares of r.
@@ -96,7 +96,9 @@ class JointSearch:
         self.model = model
         self.means = np.ascontiguousarray(means)
         self.rows = np.ascontiguousarray(rows)
-        self.pricing = pricing or _unit_pricing(n_arms, d - n_known)
+        self.pricing = pricing or fixed_pricing(1.0, 1.0)
+        self.memory = make_memory(n_arms, d)
+        forget(self.means, self.rows, self.memory)
         self.penalty = _PENALTY * math.sqrt(float(model.reward_noise.max()))
         capacity = _POOL_ROOM + n_arms
         self.pool = Pool(np.zeros((capacity, n_arms)), np.zeros(capacity, dtype=np.int64), np.zeros(1, dtype=np.int64))
@@ -157,7 +159,7 @@ class JointSearch:
         marks = np.zeros(self.n_arms, dtype=np.int64)
         write_thresholds(self.pricing, total * allocation, effective, thresholds, marks)
         reward_var, row_var = model.reward_noise / effective, model.row_noise / effective
-        return Evidence(self.means, self.rows, reward_var, row_var, model.known), thresholds
+        return Evidence(self.means, self.rows, reward_var, row_var, model.known, np.zeros(N_EXTRAS)), thresholds
 
     def value(self, plan: Plan, total: float) -> float:
         """Return the least ratio of statistic to threshold against the witnesses known so far."""
@@ -215,7 +217,7 @@ class JointSearch:
     def climb(self, plan: Plan, total: float, sharpness: float, fixed: bool) -> Plan:
         """Return a better plan against the witnesses known; `fixed` leaves the allocation alone."""
         allocation, answer = plan.allocation.copy(), plan.answer.copy()
-        scene = make_scene(self.means, self.rows, self.model, self.pool, self.pricing)
+        scene = make_scene(self.means, self.rows, self.model, self.pool, self.pricing, self.memory)
         steps, arena = np.full(N_STEPS, _FRESH_STEP), self.arena
         if fixed:
             pulls = total * allocation
@@ -304,11 +306,6 @@ class JointSearch:
                 break
             plan = self.polish(plan, fixed)
         return best
-
-
-def _unit_pricing(n_arms: int, n_unknown: int) -> Pricing:
-    """Thresholds of one: `stylised` ones are log((1 + log t)/delta), and t = 1."""
-    return Pricing(False, 1.0, 0.0, 0.0, n_unknown, n_arms, math.exp(-1.0))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from polyarm.engine.session import Plan, Session, make_plan
 from polyarm.errors import InvalidInput
 from polyarm.explorers.certified_settings import build_certified_rule
 from polyarm.problem import Problem
+from polyarm.statistics.mixture import PROVED
 from polyarm.stopping.proof import (
     Standing,
     breaks_known_rows,
@@ -137,10 +138,10 @@ def _compute(plan: Plan, statistics: Mapping[str, Any], verdict: str, mix: list[
     shared = {
         "confidence": 1.0 - plan.problem.delta,
         "r": plan.problem.r,
-        "proved": standing.rule.pricing.proved,
+        "proved": standing.rule.pricing.kind == PROVED,
         "steps": int(sum(statistics["pulls"])),
         "thresholds": {
-            "kind": "proved" if standing.rule.pricing.proved else "stylised",
+            "kind": "proved" if standing.rule.pricing.kind == PROVED else "stylised",
             "lam": standing.rule.pricing.lam,
             "noise": plan.problem.noise,
             "cost": standing.cost_threshold if plan.problem.unknown else None,

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray, IntArray
-from polyarm.bounds.ascent import N_STEPS, Scene, climb, make_scene
+from polyarm.bounds.ascent import N_STEPS, Scene, climb, forget, make_scene
 from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
 from polyarm.explorers.round import (
     SET_IS_EMPTY,
@@ -207,7 +207,9 @@ def _plan(rule: CertexRule, state: CertexState, model: Model, work: CertexWork) 
     certified = state.round.certified
     steps = state.round.counters[STEPS]
     evidence, forecast = work.round.certified.evidence, work.forecast
-    scene = make_scene(evidence.mu, evidence.rows, model, certified.pool, rule.certified.pricing)
+    memory = work.round.certified.memory
+    forget(evidence.mu, evidence.rows, memory)
+    scene = make_scene(evidence.mu, evidence.rows, model, certified.pool, rule.certified.pricing, memory)
     total = max(state.clock[EXPECTED_STOP], float(steps))
     if certified.tallies[HAS_CAUTIOUS] == 1:
         _foresee(scene, total, state.round.allocation, state.planned, forecast)

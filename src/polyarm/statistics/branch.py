@@ -9,10 +9,13 @@ distance from the data to the intersection of the list and the corner's own half
 
 .. math:: \max_{\lambda \ge 0} \lambda^\top h - \tfrac12 \lambda^\top Q \lambda, \qquad
           h_k = r - \hat\mu^\top (v_k - p) + y_k^\top \hat G v_k, \qquad
-          Q_{kl} = \langle v_k - p, v_l - p \rangle_{v_0} + \sum_i y_{ki} y_{li} \langle v_k, v_l \rangle_{v_i},
+          Q_{kl} = \langle v_k - p, v_l - p \rangle_{v_0} + e + \sum_i y_{ki} y_{li} \langle v_k, v_l \rangle_{v_i},
 
 and the least of them over the corners, is a lower bound on g over the node. It holds *for any* y and lambda, so inexact
-inner solves can only make the search longer, never wrong. A node that is not excluded is divided in one of two ways:
+inner solves can only make the search longer, never wrong. Where every row's part of g is at least kappa (see `joint`),
+:math:`\sum_i (\sqrt{2\kappa} - s_i)_+^2/2` may be added, s_i being the v_i-norm of
+:math:`\sum_k \lambda_k y_{ki} v_k`: for every x and s >= 0, :math:`\max\{x^2/2, \kappa\} \ge
+s x - s^2/2 + (\sqrt{2\kappa} - s)_+^2/2`. A node that is not excluded is divided in one of two ways:
 one child per corner that is not excluded, with that corner's half-space assumed; or the cell is halved across an edge.
 The first is quick on some problems (integer costs, many nearly equal witnesses); the second on most, since around a
 minimum q the best prices give g(q) itself and the loss is quadratic in the size of the cell. A search tries both.
@@ -35,7 +38,7 @@ from polyarm.geometry.penalised import (
     size_penalised,
     solve_penalised_lp,
 )
-from polyarm.statistics.joint import Evidence, witness_value
+from polyarm.statistics.joint import FLOOR, SPREAD, Evidence, witness_value
 from polyarm.statistics.witnesses import DescentWork, carve_descent, improve_witness, size_descent
 from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
 
@@ -56,6 +59,9 @@ _KNOWN_PENALTY = 1e3
 #: The least squared length of a normal, as a share of the smallest variance.
 _LEAST_LENGTH = 1e-6
 _HALVINGS = 30
+#: Steps that look for the best multiplier under floors, and the least curvature (as a share) that they divide by.
+_FLOOR_STEPS = 4
+_LEAST_CURVATURE = 1e-3
 _SWEEPS = 40
 #: Larger statistics are not told apart: bounds must be able to exceed them.
 _BEYOND_DOUBT = 1e12
@@ -217,7 +223,7 @@ def _measure_corner(evidence: Evidence, answer: FloatArray, r: float, j: int, co
     """Fill in what the bound needs to know of corner j."""
     mix = corners.mixes[j]
     gap = r
-    length = 0.0
+    length = evidence.extras[SPREAD]
     smallest = np.inf
     for a in range(answer.size):
         x = mix[a] - answer[a]
@@ -243,7 +249,7 @@ def _product(
     evidence: Evidence, answer: FloatArray, v: FloatArray, y: FloatArray, u: FloatArray, z: FloatArray
 ) -> float:
     """Inner product of the normals of H(v, y) and H(u, z): an entry of Q."""
-    total = 0.0
+    total = evidence.extras[SPREAD]
     for a in range(answer.size):
         total += (v[a] - answer[a]) * (u[a] - answer[a]) * evidence.mu_var[a]
         both = v[a] * u[a]
@@ -300,9 +306,11 @@ def _load_node(
             node.means[a] = evidence.mu[a]
             for i in range(d):
                 node.rows[i, a] = evidence.rows[i, a]
+    common = 0.0  # how far the data moved in the direction that all half-spaces share
     for k in range(size):
         j = stack.assumed[place, k]
         step = stack.multipliers[place, k]
+        common += step * evidence.extras[SPREAD]
         node.assumed[k] = j
         node.multipliers[k] = step
         node.h[k] = corners.gaps[j]
@@ -326,7 +334,7 @@ def _load_node(
             node.Q[other, k] = product
     for k in range(n_arms):
         if size > 0:
-            _look_at_corner(evidence, answer, r, k, corners, node)
+            _look_at_corner(evidence, answer, r - common, k, corners, node)
         else:
             node.gaps[k] = corners.gaps[node.cell[k]]
             for i in range(d):
@@ -451,6 +459,58 @@ def _write_mix(work: BranchWork) -> None:
 
 
 @kernel
+def _bound_alone(
+    evidence: Evidence, h: float, length: float, y: FloatArray, row_lengths: FloatArray, j: int
+) -> tuple[float, float]:
+    """Bound by the one half-space H(v_j, y), h from the data with a normal of squared length `length`; its multiplier.
+
+    Without floors the best multiplier is h / length. With them the bound is concave in it and piecewise quadratic: a
+    few steps find the piece.
+    """
+    multiplier = max(h, 0.0) / length
+    bound = multiplier * h - 0.5 * multiplier * multiplier * length
+    floor = math.sqrt(2.0 * evidence.extras[FLOOR])
+    if floor == 0.0:
+        return bound, multiplier
+    best, best_multiplier, trial = -np.inf, 0.0, multiplier
+    for _ in range(_FLOOR_STEPS):
+        slope, curvature = h, length
+        bound = trial * h - 0.5 * trial * trial * length
+        for i in range(y.size):
+            if not evidence.known[i]:
+                norm = y[i] * math.sqrt(row_lengths[i, j])
+                missing = floor - trial * norm
+                if missing > 0.0:
+                    bound += 0.5 * missing * missing
+                    slope -= floor * norm
+                    curvature -= norm * norm
+        if bound > best:
+            best, best_multiplier = bound, trial
+        trial = max(slope, 0.0) / max(curvature, _LEAST_CURVATURE * length)
+    return best, best_multiplier
+
+
+@kernel
+def _add_floors(evidence: Evidence, j: int, y: FloatArray, size: int, corners: Corners, node: Node) -> float:
+    """What the least value of every unknown row's part adds to a bound with the multipliers `node.trial`."""
+    floor = math.sqrt(2.0 * evidence.extras[FLOOR])
+    if floor == 0.0:
+        return 0.0
+    total = 0.0
+    for i in range(y.size):
+        if not evidence.known[i]:
+            square = 0.0
+            for a in range(evidence.mu.size):
+                row = node.trial[size] * y[i] * corners.mixes[j, a]
+                for k in range(size):
+                    row += node.trial[k] * node.assumed_prices[k, i] * corners.mixes[node.assumed[k], a]
+                square += row * row * evidence.row_var[i, a]
+            missing = max(floor - math.sqrt(square), 0.0)
+            total += 0.5 * missing * missing
+    return total
+
+
+@kernel
 def _bound_corner(
     evidence: Evidence, answer: FloatArray, j: int, y: FloatArray, size: int, cut: float, corners: Corners, node: Node
 ) -> float:
@@ -460,13 +520,12 @@ def _bound_corner(
         h += corners.costs[i, j] * y[i]
         length += corners.row_lengths[i, j] * y[i] * y[i]
     length = max(length, 1e-200)
-    alone = max(h, 0.0)
-    bound = alone * alone / (2.0 * length)
+    bound, alone = _bound_alone(evidence, h, length, y, corners.row_lengths, j)
     for k in range(size):
         node.trial[k] = node.multipliers[k]
     node.trial[size] = 0.0
     if size == 0:
-        node.trial[0] = alone / length
+        node.trial[0] = alone
     elif bound <= cut:
         node.h[size] = h
         node.Q[size, size] = length
@@ -476,7 +535,8 @@ def _bound_corner(
             )
             node.Q[k, size] = product
             node.Q[size, k] = product
-        bound = max(bound, _ascend(node.h, node.Q, size + 1, cut, node.trial))
+        together = _ascend(node.h, node.Q, size + 1, cut, node.trial)
+        bound = max(bound, together + _add_floors(evidence, j, y, size, corners, node))
     return bound if bound >= 0.0 else 0.0  # what is no number bounds nothing
 
 
@@ -498,14 +558,36 @@ def _bound_corners(
             violation = node.gaps[k]
             for i in range(y.size):
                 violation += node.costs[i, k] * y[i]
-            alone = violation / lengths[k] if violation > 0.0 else 0.0
-            node.bounds[k] = 0.5 * alone * alone
-            node.child_multipliers[k, 0] = alone / lengths[k]
+            length = lengths[k] * lengths[k]
+            bound, alone = _bound_alone(evidence, violation, length, y, corners.row_lengths, node.cell[k])
+            node.bounds[k] = bound if bound >= 0.0 else 0.0
+            node.child_multipliers[k, 0] = alone
         else:
             node.bounds[k] = _bound_corner(evidence, answer, node.cell[k], y, size, cut, corners, node)
             for other in range(size + 1):
                 node.child_multipliers[k, other] = node.trial[other]
         least = min(least, node.bounds[k])
+    return least
+
+
+@inlined_kernel
+def _drop_prices(evidence: Evidence, answer: FloatArray, least: float, cut: float, work: BranchWork) -> float:
+    """Set prices to zero where that raises the least bound of a cell; returns it.
+
+    A row whose part of g is at its floor is best left without a price: the price loses what the floor gives for free.
+    """
+    for i in range(work.y.size):
+        held = work.y[i]
+        if least <= cut and held > 0.0 and not evidence.known[i]:
+            work.y[i] = 0.0
+            _exclude(work.corners, work.node, work.y, work.lengths)
+            found = _bound_corners(evidence, answer, work.y, work.lengths, 0, cut, work.corners, work.node)
+            if found > least:
+                least = found
+            else:
+                work.y[i] = held
+                _exclude(work.corners, work.node, work.y, work.lengths)
+                _bound_corners(evidence, answer, work.y, work.lengths, 0, cut, work.corners, work.node)
     return least
 
 
@@ -667,7 +749,10 @@ def _attempt(
             work.y[i] = stack.prices[top, i]
         if _price(evidence, penalty, work) != OPTIMAL:
             return UNRESOLVED, nodes, _least_open(top + 1, stack.bounds), incumbent
-        lower = max(lower, _bound_corners(evidence, answer, work.y, work.lengths, size, cut, corners, node))
+        bound = _bound_corners(evidence, answer, work.y, work.lengths, size, cut, corners, node)
+        if size == 0 and evidence.extras[FLOOR] > 0.0:
+            bound = _drop_prices(evidence, answer, bound, cut, work)
+        lower = max(lower, bound)
         if lower > cut:
             continue
         _write_mix(work)

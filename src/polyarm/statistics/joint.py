@@ -4,8 +4,12 @@ An answer p is wrong if some row is broken, :math:`G_i p > 0`, or if some mix q,
 beats it by more than r. With variances v of the estimated entries and :math:`\|x\|_v^2 = \sum_a v_a x_a^2`:
 
 .. math:: Z_i(p) = \frac{(-\hat G_i p)_+^2}{2 \|p\|_{v_i}^2}, \qquad
-          g(q) = \frac{(r - \hat\mu^\top (q - p))_+^2}{2 \|q - p\|_{v_0}^2}
-                 + \sum_i \frac{(\hat G_i q)_+^2}{2 \|q\|_{v_i}^2}
+          g(q) = \frac{(r - \hat\mu^\top (q - p))_+^2}{2 (\|q - p\|_{v_0}^2 + e)}
+                 + \sum_i \max\Big\{\frac{(\hat G_i q)_+^2}{2 \|q\|_{v_i}^2}, \kappa\Big\}
+
+With e = kappa = 0 these are the statistics of the pooled certificate. The averaged one (`statistics.averaged`) has the
+same form about a centre p that need not be a mix, with a spread e that no q can avoid and a least value kappa of every
+unknown row's part.
 """
 
 from typing import NamedTuple
@@ -16,12 +20,17 @@ from polyarm._compile import kernel
 from polyarm._types import BoolArray, FloatArray
 from polyarm.tolerances import KNOWN_ROW
 
+# Entries of `Evidence.extras`.
+SPREAD = 0  # e: variance of the reward term that does not depend on q
+FLOOR = 1  # kappa: the least that an unknown row adds to g
+N_EXTRAS = 2
+
 
 class Evidence(NamedTuple):
     """Estimates and their variances.
 
     `mu` (K,) and `rows` (d, K), G in units of each row's noise; `mu_var` (K,) and `row_var` (d, K), zero for rows that
-    are `known` (d,).
+    are `known` (d,); `extras` (2,) are e and kappa.
     """
 
     mu: FloatArray
@@ -29,6 +38,7 @@ class Evidence(NamedTuple):
     mu_var: FloatArray
     row_var: FloatArray
     known: BoolArray
+    extras: FloatArray
 
 
 def make_evidence(n_arms: int, n_constraints: int) -> Evidence:
@@ -40,6 +50,7 @@ def make_evidence(n_arms: int, n_constraints: int) -> Evidence:
         np.zeros(n_arms),
         np.zeros((d, n_arms)),
         np.zeros(d, dtype=np.bool_),
+        np.zeros(N_EXTRAS),
     )
 
 
@@ -51,7 +62,7 @@ def witness_value(evidence: Evidence, answer: FloatArray, q: FloatArray, r: floa
     """
     n_arms = q.size
     gap = r
-    spread = 0.0
+    spread = evidence.extras[SPREAD]
     for a in range(n_arms):
         x = q[a] - answer[a]
         gap -= evidence.mu[a] * x
@@ -70,8 +81,9 @@ def witness_value(evidence: Evidence, answer: FloatArray, q: FloatArray, r: floa
         if evidence.known[i]:
             if excess > KNOWN_ROW:
                 return np.inf
-        elif excess > 0.0:
-            total += excess * excess / spread
+        else:
+            part = excess * excess / spread if excess > 0.0 else 0.0
+            total += max(part, 2.0 * evidence.extras[FLOOR])
     return 0.5 * total
 
 

@@ -16,16 +16,20 @@ from polyarm._types import FloatArray, IntArray
 COST = 0
 REWARD = 1
 
+# Kinds of thresholds.
+PROVED = 0  # the mixture of precision `lam`
+STYLISED = 1  # what papers use: every pull counts, and both thresholds are log((1 + log t)/delta)
+FIXED = 2  # every pull counts, and the thresholds are `cost_log` and `reward_log`
+
 
 class Pricing(NamedTuple):
     """How thresholds are computed.
 
-    `proved`: the mixture with precision `lam`; otherwise `stylised`: every pull counts and both thresholds are
-    log((1 + log t)/delta), as papers do. `cost_log` and `reward_log` are the parts that do not grow with the data;
-    `n_unknown` is the number of unknown rows and `support` how many arms an optimal vertex can mix.
+    `kind` is one of those above. `cost_log` and `reward_log` are the parts that do not grow with the data; `n_unknown`
+    is the number of unknown rows and `support` how many arms an optimal vertex can mix.
     """
 
-    proved: bool
+    kind: int
     lam: float
     cost_log: float
     reward_log: float
@@ -48,7 +52,12 @@ def make_pricing(
         copies = 1 if independent else 1 + n_unknown
         cost_log, reward_log = math.log(2.0 * n_unknown / delta), copies * math.log(2.0 / delta)
     support = min(n_arms, n_known + n_unknown + 1)
-    return Pricing(proved, lam, cost_log, reward_log, n_unknown, support, delta)
+    return Pricing(PROVED if proved else STYLISED, lam, cost_log, reward_log, n_unknown, support, delta)
+
+
+def fixed_pricing(cost: float, reward: float) -> Pricing:
+    """Thresholds that do not change with the pulls."""
+    return Pricing(FIXED, 1.0, cost, reward, 0, 0, 0.0)
 
 
 @kernel
@@ -67,10 +76,13 @@ def write_thresholds(
     for a in range(n_arms):
         steps += pulls[a]
         dearest_out[a] = 0
-    if not pricing.proved:
+    if pricing.kind != PROVED:
         for a in range(n_arms):
             effective_out[a] = pulls[a]
-        thresholds_out[COST] = thresholds_out[REWARD] = math.log((1.0 + math.log(max(steps, 1.0))) / pricing.delta)
+        if pricing.kind == STYLISED:
+            thresholds_out[COST] = thresholds_out[REWARD] = math.log((1.0 + math.log(max(steps, 1.0))) / pricing.delta)
+        else:
+            thresholds_out[COST], thresholds_out[REWARD] = pricing.cost_log, pricing.reward_log
     else:
         price = 0.0
         for a in range(n_arms):

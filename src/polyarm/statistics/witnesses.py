@@ -9,7 +9,7 @@ from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray, IntArray
 from polyarm.geometry.lp import OPTIMAL
 from polyarm.geometry.penalised import PenalisedWork, carve_penalised, size_penalised, solve_penalised_lp
-from polyarm.statistics.joint import Evidence, witness_value
+from polyarm.statistics.joint import SPREAD, Evidence, witness_value
 
 #: Witnesses closer than this (sum of absolute differences) are one.
 _SAME_WITNESS = 0.01
@@ -67,7 +67,7 @@ def improve_witness(
     d, n_arms = evidence.rows.shape
     value = witness_value(evidence, answer, q, r)
     for _ in range(iterations):
-        gap, spread = r, 0.0
+        gap, spread = r, evidence.extras[SPREAD]
         for a in range(n_arms):
             x = q[a] - answer[a]
             gap -= evidence.mu[a] * x

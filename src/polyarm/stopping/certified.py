@@ -13,7 +13,7 @@ import numpy as np
 from polyarm._arena import Arena, make_arena
 from polyarm._compile import kernel
 from polyarm._types import BoolArray, FloatArray, IntArray
-from polyarm.bounds.ascent import N_STEPS, climb, make_scene, size_ascent
+from polyarm.bounds.ascent import N_STEPS, Memory, climb, forget, make_memory, make_scene, size_ascent
 from polyarm.bounds.cautious import size_cautious, write_cautious
 from polyarm.estimates import Estimates
 from polyarm.geometry.lp import EMPTY, solve_lp
@@ -92,12 +92,13 @@ class CertifiedState(NamedTuple):
 
 
 class CertifiedWork(NamedTuple):
-    """Scratch of a test: the evidence, the thresholds, a witness, and an arena for everything else."""
+    """Scratch of a test: the evidence, the thresholds, a witness, a planner's memory, an arena for everything else."""
 
     evidence: Evidence
     effective: FloatArray
     thresholds: FloatArray
     witness: FloatArray
+    memory: Memory
     arena: Arena
 
 
@@ -131,6 +132,7 @@ def make_certified_work(model: Model) -> CertifiedWork:
         effective=np.zeros(n_arms),
         thresholds=np.zeros(2),
         witness=np.zeros(n_arms),
+        memory=make_memory(n_arms, d),
         arena=make_arena(
             size_branch(n_arms, d, MAX_CELLS),
             size_cautious(n_arms, d),
@@ -309,7 +311,8 @@ def try_to_stop(
     `improve`: plan the candidate even while it is far from passing (a rule that plans nothing itself needs that).
     """
     evidence, thresholds, pool = work.evidence, work.thresholds, state.pool
-    scene = make_scene(evidence.mu, evidence.rows, model, pool, rule.pricing)
+    forget(evidence.mu, evidence.rows, work.memory)
+    scene = make_scene(evidence.mu, evidence.rows, model, pool, rule.pricing, work.memory)
     ratio = least_ratio(evidence, thresholds, pool, model.r, state.answer)
     if ratio < _WORTH_TESTING and not improve:
         return KEEP_SAMPLING

@@ -14,7 +14,7 @@ from polyarm._arena import make_arena
 from polyarm._types import FloatArray
 from polyarm.problem import Model
 from polyarm.statistics.branch import CERTIFIED, search_witness, size_branch
-from polyarm.statistics.joint import Evidence, witness_value
+from polyarm.statistics.joint import N_EXTRAS, Evidence, witness_value
 from polyarm.statistics.mixture import COST, REWARD, write_thresholds
 from polyarm.stopping.certified import CertifiedRule, make_certified_work, prove_infeasible
 from polyarm.tolerances import KNOWN_ROW
@@ -51,6 +51,7 @@ def weigh_statistics(
         model.reward_noise / effective,
         model.row_noise / effective,
         model.known,
+        np.zeros(N_EXTRAS),
     )
     return Standing(model, rule, evidence, effective, float(thresholds[COST]), float(thresholds[REWARD]))
 

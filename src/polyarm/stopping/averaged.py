@@ -1,0 +1,214 @@
+"""The averaged stop: an answer is given at the end of a block, once the blocks since some start prove it.
+
+Keeps the record of blocks and the running starts, and tests them; `statistics.averaged` has the mathematics. What it
+needs from its explorer: before each block an answer and counts, fixed; and every outcome of the block.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polyarm._compile import kernel
+from polyarm._types import FloatArray, IntArray
+from polyarm.estimates import Estimates
+from polyarm.problem import Model
+from polyarm.statistics.averaged import (
+    MAX_STARTS,
+    N_THRESHOLDS,
+    REWARD_THRESHOLD,
+    ROW_FLOOR,
+    Levels,
+    Starts,
+    add_block,
+    least_cost_evidence,
+    make_starts,
+    write_evidence,
+    write_thresholds,
+)
+from polyarm.statistics.branch import CERTIFIED, WITNESS, search_witness
+from polyarm.statistics.witnesses import add_witness, least_witness
+from polyarm.stopping.certified import (
+    CELLS,
+    SEARCHES,
+    UNRESOLVED_SEARCHES,
+    CertifiedRule,
+    CertifiedState,
+    CertifiedWork,
+)
+from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
+
+#: Blocks that the record holds, from the first start on. They grow by 4 % each at least, and faster when it fills up.
+MAX_BLOCKS = 400
+
+# Entries of `BlockState.tallies`.
+N_STARTS = 0
+N_BLOCKS = 1  # complete blocks on record
+WINNER = 2  # the start that proved the answer, or -1
+N_TALLIES = 3
+
+
+class Record(NamedTuple):
+    """Complete blocks from the first start on: answers, counts, mean rewards (M, K) and mean rows (M, d, K)."""
+
+    answers: FloatArray
+    counts: FloatArray
+    means: FloatArray
+    rows: FloatArray
+
+
+class BlockState(NamedTuple):
+    """The block under way, those on record, and the starts.
+
+    `answer` and `counts` (K,) were fixed before its first pull; `left` (K,) has not been handed out, `waiting` (K,) was
+    handed out in advance and not told; `reward_sums` and `cost_sums` are the explorer's sums as the block began.
+    `first` (J,) is the first block on record that counts for each start; `thresholds` (J, 2) and `ratios` (J,), the
+    least statistic over its threshold, are those of the last test.
+    """
+
+    answer: FloatArray
+    counts: FloatArray
+    left: FloatArray
+    waiting: FloatArray
+    reward_sums: FloatArray
+    cost_sums: FloatArray
+    record: Record
+    starts: Starts
+    first: IntArray
+    thresholds: FloatArray
+    ratios: FloatArray
+    tallies: IntArray
+
+
+class BlockWork(NamedTuple):
+    """Scratch: the means of the block that has just ended, and the centre of a reward test."""
+
+    means: FloatArray
+    rows: FloatArray
+    centre: FloatArray
+
+
+def make_block_state(model: Model) -> BlockState:
+    """Allocate a state before the first block."""
+    d, n_arms = model.known_rows.shape
+    tallies = np.zeros(N_TALLIES, dtype=np.int64)
+    tallies[WINNER] = -1
+    return BlockState(
+        answer=np.zeros(n_arms),
+        counts=np.zeros(n_arms),
+        left=np.zeros(n_arms),
+        waiting=np.zeros(n_arms),
+        reward_sums=np.zeros(n_arms),
+        cost_sums=np.zeros((d, n_arms)),
+        record=Record(
+            np.zeros((MAX_BLOCKS, n_arms)),
+            np.zeros((MAX_BLOCKS, n_arms)),
+            np.zeros((MAX_BLOCKS, n_arms)),
+            np.zeros((MAX_BLOCKS, d, n_arms)),
+        ),
+        starts=make_starts(n_arms, d),
+        first=np.zeros(MAX_STARTS, dtype=np.int64),
+        thresholds=np.zeros((MAX_STARTS, N_THRESHOLDS)),
+        ratios=np.zeros(MAX_STARTS),
+        tallies=tallies,
+    )
+
+
+def make_block_work(model: Model) -> BlockWork:
+    """Allocate the scratch."""
+    d, n_arms = model.known_rows.shape
+    return BlockWork(np.zeros(n_arms), np.zeros((d, n_arms)), np.zeros(n_arms))
+
+
+@kernel
+def next_of_block(block: BlockState) -> int:
+    """Return the arm of which the largest part of its count is left, or -1 when all have been handed out."""
+    arm = -1
+    for a in range(block.left.size):
+        if block.left[a] > 0.0 and (arm < 0 or block.left[a] * block.counts[arm] > block.left[arm] * block.counts[a]):
+            arm = a
+    return arm
+
+
+@kernel
+def open_block(estimates: Estimates, block: BlockState) -> None:
+    """Begin the block whose answer and counts have been written."""
+    for a in range(block.counts.size):
+        block.left[a] = block.counts[a]
+        block.reward_sums[a] = estimates.reward_sums[a]
+        for i in range(block.cost_sums.shape[0]):
+            block.cost_sums[i, a] = estimates.cost_sums[i, a]
+
+
+@kernel
+def close_block(estimates: Estimates, model: Model, block: BlockState, work: BlockWork) -> None:
+    """Record the block that has just been completed and add it to every start."""
+    if block.tallies[N_STARTS] == 0:
+        return
+    d = model.known.size
+    for a in range(block.counts.size):
+        work.means[a] = (estimates.reward_sums[a] - block.reward_sums[a]) / block.counts[a]
+        for i in range(d):
+            mean = (estimates.cost_sums[i, a] - block.cost_sums[i, a]) / block.counts[a] - model.bounds[i]
+            work.rows[i, a] = model.known_rows[i, a] if model.known[i] else mean
+    k = block.tallies[N_BLOCKS]
+    block.record.answers[k] = block.answer
+    block.record.counts[k] = block.counts
+    block.record.means[k] = work.means
+    block.record.rows[k] = work.rows
+    block.tallies[N_BLOCKS] = k + 1
+    for j in range(block.tallies[N_STARTS]):
+        add_block(j, block.counts, block.answer, work.means, work.rows, block.starts)
+
+
+@kernel
+def _keeps_known_rows(model: Model, total: FloatArray, weight: float) -> bool:
+    """Whether the average answer satisfies the constraints that are known exactly."""
+    for i in range(model.known.size):
+        if model.known[i]:
+            excess = 0.0
+            for a in range(total.size):
+                excess += model.known_rows[i, a] * total[a] / weight
+            if not excess <= KNOWN_ROW:
+                return False
+    return True
+
+
+@kernel
+def try_starts(
+    rule: CertifiedRule,
+    levels: Levels,
+    model: Model,
+    block: BlockState,
+    certified: CertifiedState,
+    work: CertifiedWork,
+    block_work: BlockWork,
+) -> bool:
+    """Test every start with blocks on record; True when one proves its average, which becomes the answer."""
+    evidence, centre = work.evidence, block_work.centre
+    for j in range(block.tallies[N_STARTS]):
+        starts = block.starts
+        if starts.weight[j] == 0.0:
+            continue
+        write_thresholds(j, levels, model, starts, block.thresholds[j])
+        threshold = block.thresholds[j, REWARD_THRESHOLD]
+        r = write_evidence(j, model.r, block.thresholds[j, ROW_FLOOR], model, starts, evidence, centre)
+        value, _ = least_witness(evidence, centre, r, certified.pool)
+        ratio = min(least_cost_evidence(j, levels, model, starts), value / threshold)
+        block.ratios[j] = ratio
+        if not ratio > 1.0 + CERTIFIED_MARGIN or not _keeps_known_rows(model, starts.answer[j], starts.weight[j]):
+            continue
+        certified.tallies[SEARCHES] += 1
+        outcome, cells, _ = search_witness(
+            evidence, centre, r, threshold, 0.0, threshold, rule.penalty, rule.max_cells, work.arena, work.witness
+        )
+        certified.tallies[CELLS] += cells
+        if outcome == CERTIFIED:
+            for a in range(centre.size):
+                certified.answer[a] = starts.answer[j, a] / starts.weight[j]
+            block.tallies[WINNER] = j
+            return True
+        if outcome == WITNESS:
+            add_witness(certified.pool, work.witness)
+        else:
+            certified.tallies[UNRESOLVED_SEARCHES] += 1
+    return False

@@ -10,6 +10,7 @@ from polyarm.environments.synthetic import SyntheticWorld, sample
 from polyarm.estimates import record
 from polyarm.explorers.registry import step
 from polyarm.explorers.round import (
+    FIRST_PULLS,
     NO_ARM,
     PENDING,
     RUNNING,
@@ -37,7 +38,7 @@ def ask(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any
     if core.counters[STATUS] != RUNNING or core.counters[PENDING] != NO_ARM:
         return core.counters[PENDING]
     steps = core.counters[STEPS]
-    if steps < core.policy.size:
+    if steps < core.counters[FIRST_PULLS]:
         arm = steps  # every arm once, in order, before anything can be estimated
     else:
         arm = step(rule, state, model, rng, work)

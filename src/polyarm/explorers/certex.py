@@ -5,13 +5,15 @@ test will face at the time the plan expects to stop; tracks the allocation; stop
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from pydantic import model_validator
 
 from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray, IntArray
 from polyarm.bounds.ascent import N_STEPS, Scene, climb, forget, make_scene
+from polyarm.explorers.certex_blocks import build_blocks
 from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
 from polyarm.explorers.round import (
     SET_IS_EMPTY,
@@ -61,8 +63,37 @@ EXPECTED_STOP = 1
 N_CLOCKS = 2
 
 
+#: Beside the averaged certificate the pooled one keeps this share of delta: for infeasibility, the best safe mix of an
+#: unfinished run, and the bounds on slack and value.
+_POOLED_SHARE = 0.1
+
+
 class CertexSettings(CertifiedSettings):
-    """Settings of `certex`: those of the certified stop."""
+    """Settings of `certex`: those of the certified stop, and which certificate proves the answer.
+
+    `averaged` plans in blocks and answers with the average of their answers: no price per arm; `pooled` weighs all
+    outcomes at once, pull by pull. Stylised thresholds exist for `pooled` only, which they select.
+    """
+
+    certificate: Literal["averaged", "pooled"] = "averaged"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pool_if_stylised(cls, given: Any) -> Any:
+        chosen = {"certificate": "pooled"} if given.get("thresholds") == "stylised" else {}
+        return {**chosen, **given}
+
+    @model_validator(mode="after")
+    def _average_only_with_proof(self) -> Self:
+        if self.certificate == "averaged" and self.thresholds != "proved":
+            raise ValueError(
+                "certificate=averaged has proved thresholds only; use certificate=pooled with stylised ones"
+            )
+        return self
+
+    def pooled_share(self) -> float:
+        """The share of delta that the pooled certificate may spend."""
+        return _POOLED_SHARE if self.certificate == "averaged" else 1.0
 
 
 class CertexRule(NamedTuple):
@@ -114,11 +145,18 @@ class CertexWork(NamedTuple):
     answer: FloatArray
 
 
-def build_certex(settings: CertexSettings, model: Model) -> tuple[CertexRule, CertexState, CertexWork]:
-    """Make the rule, a fresh state and scratch."""
+def build_certex(settings: CertexSettings, model: Model) -> tuple[Any, Any, Any]:
+    """Make the rule, a fresh state and scratch of the explorer that belongs to the certificate."""
+    certified = build_certified_rule(settings, model)
+    if settings.certificate == "averaged":
+        return build_blocks(certified, (1.0 - settings.pooled_share()) * model.delta, model)
+    return _build_pooled(certified, model)
+
+
+def _build_pooled(certified: CertifiedRule, model: Model) -> tuple[CertexRule, CertexState, CertexWork]:
     n_arms = model.reward_noise.size
     rule = CertexRule(
-        certified=build_certified_rule(settings, model),
+        certified=certified,
         least_pulls=min(0.75, 2.0 / math.sqrt(n_arms)),
         iterations=60,
         challenger_iterations=40,

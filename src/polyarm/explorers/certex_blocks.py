@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyarm._compile import kernel
+from polyarm._arena import Arena
+from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray
 from polyarm.bounds.ascent import (
     BASE,
@@ -29,20 +30,34 @@ from polyarm.bounds.ascent import (
     make_scene,
 )
 from polyarm.bounds.ascent import FLOOR as PLANNED_FLOOR
-from polyarm.explorers.round import SET_IS_EMPTY, STATISTIC, STEPS, STOP, THRESHOLD, RoundState, conclude
+from polyarm.explorers.round import (
+    FIRST_PULLS,
+    SET_IS_EMPTY,
+    STATISTIC,
+    STEPS,
+    STOP,
+    THRESHOLD,
+    RoundState,
+    conclude,
+    make_round_state,
+)
 from polyarm.problem import Model
 from polyarm.statistics.averaged import (
     ANCHOR,
+    COST_PRICE,
+    MAX_STARTS,
     REWARD_THRESHOLD,
     ROW_FLOOR,
     Levels,
     Starts,
     begin,
+    expect_thresholds,
+    make_levels,
     row_variance,
 )
 from polyarm.statistics.branch import search_witness
 from polyarm.statistics.joint import FLOOR, SPREAD, Evidence
-from polyarm.statistics.mixture import Pricing
+from polyarm.statistics.mixture import Pricing, fixed_pricing
 from polyarm.statistics.witnesses import Pool, add_witness, least_witness, refresh_uses
 from polyarm.stopping.averaged import (
     MAX_BLOCKS,
@@ -51,6 +66,8 @@ from polyarm.stopping.averaged import (
     BlockState,
     BlockWork,
     close_block,
+    make_block_state,
+    make_block_work,
     next_of_block,
     open_block,
     try_starts,
@@ -63,6 +80,7 @@ from polyarm.stopping.certified import (
     CertifiedRule,
     CertifiedState,
     CertifiedWork,
+    make_certified_work,
     review,
     schedule_next,
     weigh,
@@ -78,7 +96,8 @@ _FRESH_STEP = 0.3
 #: Pulls grow by this share with each block; by more when the record of blocks is nearly full.
 _BLOCK_GROWTH = 0.04
 _NEARLY_FULL, _FAST_GROWTH = 0.8, 0.4
-#: Pulls of each arm in the smallest block, on average.
+#: Pulls of each arm in the first block, and in the smallest of the others on average.
+_FIRST_COUNT = 2.0
 _SMALLEST_BLOCK = 2.0
 #: What is sampled follows the plan slowly, and this much of it is spread evenly: variances are harmonic in the counts.
 _INERTIA = 0.85
@@ -89,8 +108,6 @@ _START_AT = 0.2
 _RESTART_AT = 4.0
 #: At least and at most this many times the pulls since a start are planned to come.
 _LEAST_REST, _MOST_REST = 0.3, 4.0
-#: What the three-point mixture of a cost test costs beyond its logarithm, about.
-_COST_PRICE = 0.6
 #: Shares below this are left out of a block's answer if that costs next to nothing.
 _SMALL_SHARE = 2e-3
 _NEXT_TO_NOTHING = 0.005
@@ -105,7 +122,8 @@ class BlocksRule(NamedTuple):
     """Settings as the kernel sees them.
 
     `certified` is the pooled rule, for infeasibility; `levels` are the averaged certificate's; `pricing` its thresholds
-    before there is a start; `least_pulls` times sqrt(t) pulls of every arm come before the plan's.
+    before there is a start; `least_pulls` times sqrt(t) pulls of every arm come before the plan's; `no_iterations` is
+    zero (written as a number, everything that it is passed to would be compiled once more).
     """
 
     certified: CertifiedRule
@@ -114,6 +132,7 @@ class BlocksRule(NamedTuple):
     least_pulls: float
     iterations: int
     challenger_iterations: int
+    no_iterations: int
     response_cells: int
 
 
@@ -148,6 +167,41 @@ class BlocksWork(NamedTuple):
     round: BlocksRound
     challenger: FloatArray
     block: BlockWork
+
+
+def build_blocks(certified: CertifiedRule, delta: float, model: Model) -> tuple[BlocksRule, BlocksState, BlocksWork]:
+    """Make the rule, a fresh state and scratch; the averaged certificate may spend `delta`."""
+    n_arms, d = model.reward_noise.size, model.known.size
+    levels = make_levels(delta, d - int(model.known.sum()), model.independent)
+    cost, reward = expect_thresholds(levels)
+    rule = BlocksRule(
+        certified=certified,
+        levels=levels,
+        pricing=fixed_pricing(cost, reward),
+        least_pulls=min(0.5, 2.0 / math.sqrt(n_arms)),
+        iterations=60,
+        challenger_iterations=40,
+        no_iterations=0,
+        response_cells=40,
+    )
+    state = BlocksState(
+        round=make_round_state(model, certified=True),
+        planned=np.full((2, n_arms), 1.0 / n_arms),
+        steps=np.full(N_STEPS, _FRESH_STEP),
+        challenger_steps=np.full(N_STEPS, _FRESH_STEP),
+        clock=np.array([4.0 * n_arms, 4.0 * n_arms]),
+        carried=np.zeros(n_arms),
+        expected=np.zeros(MAX_STARTS),
+        forecasts=np.zeros(MAX_STARTS),
+        block=make_block_state(model),
+    )
+    state.round.counters[FIRST_PULLS] = 0  # the first block has every arm
+    work = BlocksWork(
+        round=BlocksRound(np.zeros(d), make_certified_work(model)),
+        challenger=np.zeros((2, n_arms)),
+        block=make_block_work(model),
+    )
+    return rule, state, work
 
 
 @kernel
@@ -215,25 +269,25 @@ def _foresee(
 
 
 @kernel
-def _rate(scene: Scene, plan: FloatArray, steps: FloatArray, work: CertifiedWork) -> float:
-    """The least statistic over threshold that a plan earns with each pull."""
-    return climb(scene, 1.0, _LEAST_ALLOCATION, _SHARPNESS, 0, steps, plan[0], plan[1], work.arena)
+def _improve(scene: Scene, plan: FloatArray, steps: FloatArray, iterations: int, arena: Arena) -> float:
+    """Climb from a plan, in place; returns its rate: the least statistic over threshold that it earns a pull."""
+    return climb(scene, 1.0, _LEAST_ALLOCATION, _SHARPNESS, iterations, steps, plan[0], plan[1], arena)
 
 
-@kernel
-def _improve(scene: Scene, plan: FloatArray, steps: FloatArray, iterations: int, work: CertifiedWork) -> float:
-    """Climb from a plan, in place; returns its rate."""
-    return climb(scene, 1.0, _LEAST_ALLOCATION, _SHARPNESS, iterations, steps, plan[0], plan[1], work.arena)
+@inlined_kernel
+def _rate(rule: BlocksRule, scene: Scene, plan: FloatArray, steps: FloatArray, arena: Arena) -> float:
+    """The rate of a plan as it is."""
+    return _improve(scene, plan, steps, rule.no_iterations, arena)
 
 
-@kernel
+@inlined_kernel
 def _copy_plan(source: FloatArray, target: FloatArray) -> None:
     for k in range(2):
         for a in range(source.shape[1]):
             target[k, a] = source[k, a]
 
 
-@kernel
+@inlined_kernel
 def _add_response(rule: BlocksRule, scene: Scene, plan: FloatArray, centre: FloatArray, work: CertifiedWork) -> None:
     """Look for the witness that hurts a plan most and remember it."""
     evidence, witness = work.evidence, work.witness
@@ -258,7 +312,7 @@ def _add_response(rule: BlocksRule, scene: Scene, plan: FloatArray, centre: Floa
         add_witness(scene.pool, witness)
 
 
-@kernel
+@inlined_kernel
 def _plan(
     rule: BlocksRule, scene: Scene, steps: int, state: BlocksState, certified: CertifiedState, work: BlocksWork
 ) -> float:
@@ -269,8 +323,8 @@ def _plan(
         _copy_plan(state.planned, other)
         for a in range(n_arms):
             other[1, a] = certified.cautious[a]
-        held = _rate(scene, state.planned, state.steps, scratch)
-        if held < 1e-9 or _rate(scene, other, state.steps, scratch) > held:
+        held = _rate(rule, scene, state.planned, state.steps, scratch.arena)
+        if held < 1e-9 or _rate(rule, scene, other, state.steps, scratch.arena) > held:
             _copy_plan(other, state.planned)
             state.steps[1] = _FRESH_STEP
         if steps >= state.clock[NEXT_CHALLENGER]:
@@ -281,16 +335,16 @@ def _plan(
                 other[1, a] = certified.cautious[a]
             for k in range(N_STEPS):
                 state.challenger_steps[k] = _FRESH_STEP
-            found = _improve(scene, other, state.challenger_steps, rule.challenger_iterations, scratch)
-            if found > _rate(scene, state.planned, state.steps, scratch):
+            found = _improve(scene, other, state.challenger_steps, rule.challenger_iterations, scratch.arena)
+            if found > _rate(rule, scene, state.planned, state.steps, scratch.arena):
                 _copy_plan(other, state.planned)
                 for k in range(N_STEPS):
                     state.steps[k] = state.challenger_steps[k]
     state.steps[0] = max(state.steps[0], 0.05)
     state.steps[1] = max(state.steps[1], 0.02)
-    _improve(scene, state.planned, state.steps, rule.iterations, scratch)
+    _improve(scene, state.planned, state.steps, rule.iterations, scratch.arena)
     _add_response(rule, scene, state.planned, work.block.centre, scratch)
-    return _rate(scene, state.planned, state.steps, scratch)
+    return _rate(rule, scene, state.planned, state.steps, scratch.arena)
 
 
 @kernel
@@ -312,19 +366,19 @@ def _set_scene(
     else:
         floor = block.thresholds[j, ROW_FLOOR]
         _recall(j, state.forecasts[j], floor, mu, rows, model, block.starts, memory)
-        cost, reward = rule.levels.cost_log[j] + _COST_PRICE, block.thresholds[j, REWARD_THRESHOLD]
+        cost, reward = rule.levels.cost_log[j] + COST_PRICE, block.thresholds[j, REWARD_THRESHOLD]
     fixed = Pricing(pricing.kind, pricing.lam, cost, reward, pricing.n_unknown, pricing.support, pricing.delta)
     return make_scene(mu, rows, model, pool, fixed, memory)
 
 
-@kernel
+@inlined_kernel
 def _bound_forecast(state: BlocksState, j: int, rate: float) -> float:
     """Pulls from start j until the stop, if each earns `rate`: kept within reason."""
     most = 10.0 * max(state.expected[j], state.block.starts.weight[j])
     return min(max(1.0 / max(rate, 1e-15), 0.5 * state.expected[j]), most)
 
 
-@kernel
+@inlined_kernel
 def _choose_start(
     rule: BlocksRule, mu: FloatArray, rows: FloatArray, model: Model, pool: Pool, state: BlocksState, work: BlocksWork
 ) -> int:
@@ -334,14 +388,15 @@ def _choose_start(
     for j in range(state.block.tallies[N_STARTS]):
         if state.block.tallies[N_STARTS] > 1:
             scene = _set_scene(rule, j, mu, rows, model, pool, state, scratch.memory)
-            state.forecasts[j] = _bound_forecast(state, j, _rate(scene, state.planned, state.steps, scratch))
+            rate = _rate(rule, scene, state.planned, state.steps, scratch.arena)
+            state.forecasts[j] = _bound_forecast(state, j, rate)
         left = state.forecasts[j] - state.block.starts.weight[j]
         if left < nearest:
             best, nearest = j, left
     return best
 
 
-@kernel
+@inlined_kernel
 def _consider_start(rule: BlocksRule, rate: float, state: BlocksState, model: Model) -> None:
     """Begin a start when the plan is worth one: the first when enough is known, later ones when much more is."""
     block = state.block
@@ -361,7 +416,7 @@ def _consider_start(rule: BlocksRule, rate: float, state: BlocksState, model: Mo
     state.forecasts[j] = expected
 
 
-@kernel
+@inlined_kernel
 def _follow(state: BlocksState, floor: float) -> None:
     """Let the allocation that is sampled follow the plan."""
     allocation = state.round.allocation
@@ -375,7 +430,7 @@ def _follow(state: BlocksState, floor: float) -> None:
         allocation[a] /= total
 
 
-@kernel
+@inlined_kernel
 def _fill_block(rule: BlocksRule, scene: Scene, rate: float, state: BlocksState, work: BlocksWork) -> None:
     """Fix answer and counts of the next block."""
     core, block = state.round, state.block
@@ -391,13 +446,13 @@ def _fill_block(rule: BlocksRule, scene: Scene, rate: float, state: BlocksState,
         wanted = core.allocation[a] * size + state.carried[a]
         block.counts[a] = max(least, math.floor(wanted + 0.5))
         state.carried[a] = min(max(wanted - block.counts[a], -1.0), 1.0)
-    _write_block_answer(scene, rate, state, work)
+    _write_block_answer(rule, scene, rate, state, work)
 
 
-@kernel
-def _write_block_answer(scene: Scene, rate: float, state: BlocksState, work: BlocksWork) -> None:
+@inlined_kernel
+def _write_block_answer(rule: BlocksRule, scene: Scene, rate: float, state: BlocksState, work: BlocksWork) -> None:
     """The block's answer is the planned one, without its smallest shares if they hardly matter."""
-    other, answer = work.challenger, state.block.answer
+    other, answer, scratch = work.challenger, state.block.answer, work.round.certified
     _copy_plan(state.planned, other)
     total = 0.0
     for a in range(answer.size):
@@ -407,13 +462,13 @@ def _write_block_answer(scene: Scene, rate: float, state: BlocksState, work: Blo
     for a in range(answer.size):
         other[1, a] /= total
     chosen = state.planned
-    if rate > 0.0 and _rate(scene, other, state.steps, work.round.certified) >= (1.0 - _NEXT_TO_NOTHING) * rate:
+    if rate > 0.0 and _rate(rule, scene, other, state.steps, scratch.arena) >= (1.0 - _NEXT_TO_NOTHING) * rate:
         chosen = other
     for a in range(answer.size):
         answer[a] = chosen[1, a]
 
 
-@kernel
+@inlined_kernel
 def _write_readings(rule: BlocksRule, j: int, state: BlocksState) -> None:
     """Write statistic and threshold for displays: those of the start that is nearest to its proof."""
     readings, block = state.round.readings, state.block
@@ -423,15 +478,15 @@ def _write_readings(rule: BlocksRule, j: int, state: BlocksState) -> None:
         readings[STATISTIC] = block.ratios[j] * readings[THRESHOLD]
 
 
-@kernel
+@inlined_kernel
 def _turn_block(rule: BlocksRule, state: BlocksState, model: Model, work: BlocksWork) -> int:
     """Close the block that is complete, test, plan, and open the next one; returns what is proved."""
     core, block, scratch = state.round, state.block, work.round.certified
     certified = core.certified
     n_arms = core.allocation.size
-    if core.counters[STEPS] < 2 * n_arms:
+    if core.counters[STEPS] == 0:
         for a in range(n_arms):
-            block.counts[a], block.answer[a] = 1.0, 1.0 / n_arms
+            block.counts[a], block.answer[a] = _FIRST_COUNT, 1.0 / n_arms
         open_block(core.estimates, block)
         return KEEP_SAMPLING
     close_block(core.estimates, model, block, work.block)

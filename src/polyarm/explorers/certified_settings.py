@@ -36,6 +36,10 @@ class CertifiedSettings(Checked):
         """Whether the certified rule decides when to stop."""
         return True
 
+    def pooled_share(self) -> float:
+        """The share of delta that the pooled certificate may spend; another one has the rest."""
+        return 1.0
+
 
 def check_certifiable(problem: Problem) -> None:
     """Raise when no certificate can exist for a problem."""
@@ -52,7 +56,7 @@ def check_certifiable(problem: Problem) -> None:
 
 
 def build_certified_rule(settings: CertifiedSettings, model: Model) -> CertifiedRule:
-    """Translate settings for the kernels."""
+    """Translate settings for the kernels: the rule of the pooled certificate."""
     largest = math.sqrt(float(model.reward_noise.max()))
     n_known = int(model.known.sum())
     lam = settings.lam
@@ -61,7 +65,7 @@ def build_certified_rule(settings: CertifiedSettings, model: Model) -> Certified
     pricing = make_pricing(
         settings.thresholds == "proved",
         lam,
-        model.delta,
+        settings.pooled_share() * model.delta,
         model.reward_noise.size,
         n_known,
         model.known.size - n_known,

@@ -1,6 +1,6 @@
 """The explorers by name, and the dispatch that lets one compiled driver serve them all."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ from numba.extending import overload
 
 from polyarm.errors import InvalidInput, unknown_name
 from polyarm.explorers.certex import CertexRule, CertexSettings, build_certex, step_certex
+from polyarm.explorers.certex_blocks import BlocksRule, step_blocks
 from polyarm.explorers.certified_settings import CertifiedSettings
 from polyarm.explorers.cge import CgeRule, CgeSettings, build_cge, step_cge
 from polyarm.explorers.ctns import CtnsRule, CtnsSettings, build_ctns, step_ctns
@@ -19,33 +20,41 @@ from polyarm.problem import Model, Problem
 
 
 class Explorer(NamedTuple):
-    """What the registry knows of an explorer; `needs_known_rows`: it must be told the whole constraint matrix."""
+    """What the registry knows of an explorer.
+
+    `steps` has one step per kind of rule that `build` makes; `needs_known_rows`: it must be told the whole matrix.
+    """
 
     name: str
     summary: str
     settings: type[CertifiedSettings]
-    rule: type
     build: Callable[[Any, Model], tuple[Any, Any, Any]]
-    step: Callable[..., int]
+    steps: Mapping[Any, Callable[..., int]]
     needs_known_rows: bool = False
 
 
-_CTNS = (CtnsSettings, CtnsRule, build_ctns, step_ctns)
-_CGE = (CgeSettings, CgeRule, build_cge, step_cge)
+_CTNS = (CtnsSettings, build_ctns, {CtnsRule: step_ctns})
+_CGE = (CgeSettings, build_cge, {CgeRule: step_cge})
 _ALL = (
-    Explorer("certex", "certified feasible and r-optimal", CertexSettings, CertexRule, build_certex, step_certex),
-    Explorer("lagex", "game with a Lagrange multiplier", LagexSettings, LagexRule, build_lagex, step_lagex),
-    Explorer("lats", "track-and-stop with a Lagrange multiplier", LatsSettings, LatsRule, build_lats, step_lats),
+    Explorer(
+        "certex",
+        "certified feasible and r-optimal",
+        CertexSettings,
+        build_certex,
+        {CertexRule: step_certex, BlocksRule: step_blocks},
+    ),
+    Explorer("lagex", "game with a Lagrange multiplier", LagexSettings, build_lagex, {LagexRule: step_lagex}),
+    Explorer("lats", "track-and-stop with a Lagrange multiplier", LatsSettings, build_lats, {LatsRule: step_lats}),
     Explorer("ctns", "track-and-stop, constraints known", *_CTNS, needs_known_rows=True),
     Explorer("ctns-wlag", "track-and-stop on the estimated set", *_CTNS),
     Explorer("cge", "game, constraints known", *_CGE, needs_known_rows=True),
     Explorer("cge-wlag", "game on the estimated set", *_CGE),
-    Explorer("ptns", "best-arm track-and-stop, projected", PtnsSettings, PtnsRule, build_ptns, step_ptns),
-    Explorer("uniform", "every arm equally often", UniformSettings, UniformRule, build_uniform, step_uniform),
+    Explorer("ptns", "best-arm track-and-stop, projected", PtnsSettings, build_ptns, {PtnsRule: step_ptns}),
+    Explorer("uniform", "every arm equally often", UniformSettings, build_uniform, {UniformRule: step_uniform}),
 )
 
 EXPLORERS = {explorer.name: explorer for explorer in _ALL}
-_STEPS = {explorer.rule: explorer.step for explorer in _ALL}
+_STEPS = {rule: step for explorer in _ALL for rule, step in explorer.steps.items()}
 
 
 def get_explorer(name: str) -> Explorer:

@@ -54,7 +54,8 @@ PENDING = 1  # the arm asked for and not yet told, or NO_ARM
 STATUS = 2  # one of the statuses below
 SET_IS_EMPTY = 3  # 1 when the last round found no feasible policy
 N_MOVES = 4  # alternatives found in the last round
-N_COUNTERS = 5
+FIRST_PULLS = 5  # so many arms, in order, are pulled before the explorer's first step
+N_COUNTERS = 6
 
 NO_ARM = -1
 
@@ -140,6 +141,7 @@ def make_round_state(model: Model, certified: bool) -> RoundState:
     d, n_arms = model.known_rows.shape
     counters = np.zeros(N_COUNTERS, dtype=np.int64)
     counters[PENDING] = NO_ARM
+    counters[FIRST_PULLS] = n_arms
     policy = np.full(n_arms, 1.0 / n_arms)
     stop = make_certified_state(model) if certified else None
     return RoundState(

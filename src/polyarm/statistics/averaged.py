@@ -42,6 +42,8 @@ COST_SLAB = 0.5
 #: The three values of x in a cost test are th / SPACING, th and th * SPACING, with these weights.
 SPACING = 1.7
 _SIDE, _MIDDLE = 0.25, 0.5
+#: What this mixture costs beyond its logarithm, about.
+COST_PRICE = 0.6
 #: Candidates for eps in the bound on the ratio of variance to precision: FIRST * GROWTH^k.
 _FIRST, _GROWTH, _TRIALS = 0.02, 1.15, 60
 
@@ -114,6 +116,16 @@ def make_levels(delta: float, n_unknown: int, independent: bool) -> Levels:
     copies = 1 if independent else 1 + n_unknown
     reward_log = copies * np.log(1.0 / (REWARD_SHARE * spent))
     return Levels(reward_log, np.log(n_unknown / ((1.0 - REWARD_SHARE) * spent)), n_unknown)
+
+
+def expect_thresholds(levels: Levels) -> tuple[float, float]:
+    """Return about what both thresholds of the first start come to, in units of the statistics without its precision.
+
+    Were all as planned at the start, V would be 1 / PRECISION times the precision, which lowers every statistic.
+    """
+    length = 0.5 * math.log1p(1.0 / PRECISION)
+    reward = levels.reward_log[0] + (1 + levels.n_unknown) * length
+    return float(levels.cost_log[0]) + COST_PRICE, (1.0 + PRECISION) * float(reward)
 
 
 @kernel

@@ -37,8 +37,8 @@ from polyarm.stopping.certified import (
 )
 from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
 
-#: Blocks that the record holds, from the first start on. They grow by 4 % each at least, and faster when it fills up.
-MAX_BLOCKS = 400
+#: Blocks that the record holds, from the first start on; each is 4 % of all pulls at least, more when it fills up.
+MAX_BLOCKS = 200
 
 # Entries of `BlockState.tallies`.
 N_STARTS = 0

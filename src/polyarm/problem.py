@@ -155,6 +155,23 @@ class Problem(Checked):
             raise InvalidInput(f"policy: expected non-negative shares that sum to 1, got {mix.tolist()}")
         return mix
 
+    def check_numbers(self, field: str, values: Any) -> FloatArray:
+        """Return one finite number per arm as an array, or raise."""
+        try:
+            numbers = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            numbers = np.array(np.nan)
+        if numbers.shape != (self.n_arms,) or not np.all(np.isfinite(numbers)):
+            raise InvalidInput(f"{field}: expected {self.n_arms} finite numbers, one per arm, got {values!r}")
+        return numbers
+
+    def check_counts(self, field: str, values: Any) -> FloatArray:
+        """Return how often each arm was pulled, at least once, as an array, or raise."""
+        counts = self.check_numbers(field, values)
+        if np.any(counts < 1.0) or np.any(counts != np.floor(counts)):
+            raise InvalidInput(f"{field}: expected whole numbers, at least 1 of every arm, got {counts.tolist()}")
+        return counts
+
     def with_known_rows(self, rows: FloatArray) -> "Problem":
         """Return the same problem with every row given: what an explorer that is told A works on."""
         return self.replace(

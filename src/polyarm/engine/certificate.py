@@ -15,30 +15,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from polyarm._types import FloatArray
+from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
+from polyarm.engine.block_table import read_blocks, tabulate_blocks
 from polyarm.engine.session import Plan, Session, make_plan
 from polyarm.errors import InvalidInput
 from polyarm.explorers.certified_settings import build_certified_rule
 from polyarm.problem import Problem
-from polyarm.statistics.mixture import PROVED
 from polyarm.stopping.proof import (
     Standing,
     breaks_known_rows,
-    cost_statistics,
     find_conflict,
     prove_reward,
     proves_infeasible,
-    row_margins,
     value_margin,
     weigh_statistics,
 )
 
-FORMAT = "polyarm-certificate-1"
+FORMAT = "polyarm-certificate-2"
 
 POLICY = "POLICY"
 INFEASIBLE = "INFEASIBLE"
+
+POOLED = "pooled"
+AVERAGED = "averaged"
 
 #: Numbers recomputed on another machine may differ in the last digits.
 _AGREEMENT = 1e-6
@@ -113,6 +112,8 @@ def make_certificate(session: Session) -> Certificate:
     }
     verdict = INFEASIBLE if session.infeasible else POLICY
     mix = None if session.infeasible else session.round.answer.tolist()
+    averaged = _kind(session.plan, verdict) == AVERAGED
+    table = tabulate_blocks(session) if averaged else {}
     document = {
         "format": FORMAT,
         "version": _version(),
@@ -121,7 +122,8 @@ def make_certificate(session: Session) -> Certificate:
         "settings": session.plan.settings.model_dump(mode="json"),
         "problem": session.problem.model_dump(mode="json"),
         "statistics": statistics,
-        **_compute(session.plan, statistics, verdict, mix),
+        **table,
+        **_compute(session.plan, statistics, verdict, mix, table),
     }
     return Certificate({**document, "checksum": _checksum(document)})
 
@@ -132,61 +134,61 @@ def _version() -> str:
     return __version__
 
 
-def _compute(plan: Plan, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None) -> dict[str, Any]:
-    """Every number of a certificate that follows from the statistics and, for POLICY, the mix."""
+def _compute(
+    plan: Plan, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None, table: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every number of a certificate that follows from its statistics, the mix (POLICY) and the blocks (averaged)."""
     standing = _stand(plan, statistics)
     shared = {
+        "certificate": _kind(plan, verdict),
         "confidence": 1.0 - plan.problem.delta,
         "r": plan.problem.r,
-        "proved": standing.rule.pricing.kind == PROVED,
+        "proved": plan.settings.thresholds == "proved",
         "steps": int(sum(statistics["pulls"])),
-        "thresholds": {
-            "kind": "proved" if standing.rule.pricing.kind == PROVED else "stylised",
-            "lam": standing.rule.pricing.lam,
-            "noise": plan.problem.noise,
-            "cost": standing.cost_threshold if plan.problem.unknown else None,
-            "reward": standing.reward_threshold,
-        },
     }
     if verdict == INFEASIBLE:
         conflict = find_conflict(standing)
         names = [c.name for c in plan.problem.constraints]
         return {
             **shared,
+            "thresholds": pooled_thresholds(plan, standing),
             "policy": None,
             "passed": proves_infeasible(standing),
             "conflict": {name: float(w) for name, w in zip(names, conflict, strict=True) if w > 1e-9},
         }
-    if mix is None:
+    if shared["certificate"] == AVERAGED:
+        pulls = plan.problem.check_counts("statistics.pulls", statistics["pulls"])
+        proof = averaged_proof(plan, standing, *read_blocks(plan, table, pulls))
+    elif mix is None:
         raise InvalidInput("policy: required for verdict POLICY, but not given")
-    return {**shared, **_describe_answer(plan, standing, plan.problem.check_policy(mix))}
+    else:
+        proof = pooled_proof(plan, standing, plan.problem.check_policy(mix))
+    return {**shared, **_describe_answer(plan, standing, proof)}
 
 
-def _describe_answer(plan: Plan, standing: Standing, mix: FloatArray) -> dict[str, Any]:
-    problem, evidence = plan.problem, standing.evidence
-    units = np.abs(plan.model.factors)
-    slack, margin = -(evidence.rows @ mix) / units, row_margins(standing, mix) / units
-    costs = cost_statistics(standing, mix)
-    reward = prove_reward(standing, mix)
-    value, spread = float(evidence.mu @ mix), value_margin(standing, mix)
-    passed = (
-        reward.passed
-        and all(z is None or z > standing.cost_threshold for z in costs)
-        and not breaks_known_rows(plan.model, mix)
-    )
+def _kind(plan: Plan, verdict: str) -> str:
+    """Which certificate proves a verdict: infeasibility is always proved by the pooled one."""
+    return AVERAGED if plan.settings.pooled_share() < 1.0 and verdict == POLICY else POOLED
+
+
+def _describe_answer(plan: Plan, standing: Standing, proof: AnswerProof) -> dict[str, Any]:
+    """Write the proof of an answer out; the value interval is that of the pooled certificate."""
+    problem, reward = plan.problem, prove_reward(proof.reward)
+    centre, spread = float(standing.evidence.mu @ proof.mix), value_margin(standing, proof.mix)
     return {
-        "policy": dict(zip(problem.arms, mix.tolist(), strict=True)),
-        "passed": passed,
-        "value": {"estimate": value, "low": value - spread, "high": value + spread},
+        "thresholds": proof.thresholds,
+        "policy": dict(zip(problem.arms, proof.mix.tolist(), strict=True)),
+        "passed": reward.passed and proof.costs_pass and not breaks_known_rows(plan.model, proof.mix),
+        "value": {"estimate": proof.value, "low": centre - spread, "high": centre + spread},
         "constraints": [
             {
                 "name": c.name,
                 "sense": c.sense,
                 "bound": c.bound,
                 "known": c.known,
-                "slack": float(slack[i]),
-                "slack_low": float(slack[i] - margin[i]),
-                "statistic": costs[i],
+                "slack": float(proof.slack[i]),
+                "slack_low": float(proof.slack_low[i]),
+                "statistic": proof.cost_statistics[i],
             }
             for i, c in enumerate(problem.constraints)
         ],
@@ -201,26 +203,14 @@ def _describe_answer(plan: Plan, standing: Standing, mix: FloatArray) -> dict[st
 def _stand(plan: Plan, statistics: Mapping[str, Any]) -> Standing:
     """Turn sufficient statistics, in the user's units, into evidence."""
     problem, model = plan.problem, plan.model
-    pulls = _read_numbers("pulls", statistics["pulls"], problem.n_arms)
-    if np.any(pulls < 1.0) or np.any(pulls != np.floor(pulls)):
-        raise InvalidInput(f"statistics.pulls: expected whole numbers, at least 1 of every arm, got {pulls.tolist()}")
-    sums = _read_numbers("reward_sums", statistics["reward_sums"], problem.n_arms)
+    pulls = problem.check_counts("statistics.pulls", statistics["pulls"])
+    sums = problem.check_numbers("statistics.reward_sums", statistics["reward_sums"])
     rows = model.known_rows.copy()
     for i in problem.unknown:
         name = problem.constraints[i].name
-        costs = _read_numbers(f"cost_sums.{name}", statistics["cost_sums"][name], problem.n_arms)
+        costs = problem.check_numbers(f"statistics.cost_sums.{name}", statistics["cost_sums"][name])
         rows[i] = costs * model.factors[i] / pulls - model.bounds[i]
     return weigh_statistics(model, build_certified_rule(plan.settings, model), pulls, sums / pulls, rows)
-
-
-def _read_numbers(field: str, values: Any, count: int) -> FloatArray:
-    try:
-        numbers = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
-        raise InvalidInput(f"statistics.{field}: expected {count} finite numbers, one per arm, got {values!r}")
-    return numbers
 
 
 def _checksum(document: Mapping[str, Any]) -> str:
@@ -254,7 +244,7 @@ def verify_certificate(document: Mapping[str, Any]) -> Verification:
         plan = make_plan(document["explorer"], Problem(**document["problem"]), document["settings"])
         policy = document["policy"]
         mix = None if policy is None else [policy[arm] for arm in plan.problem.arms]
-        computed = _compute(plan, document["statistics"], verdict, mix)
+        computed = _compute(plan, document["statistics"], verdict, mix, document)
     except (KeyError, TypeError, AttributeError) as error:
         return Verification((*faults, f"incomplete: {error!r} is missing or malformed"), False, str(verdict))
     except InvalidInput as error:

@@ -51,11 +51,12 @@ def ask(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any
 
 
 @inlined_kernel
-def tell(core: RoundState, model: Model, reward: float, costs: FloatArray) -> None:
-    """Record the outcome of the pending arm."""
-    record(core.estimates, model, core.counters[PENDING], reward, costs)
+def tell(core: RoundState, model: Model, arm: int, reward: float, costs: FloatArray) -> None:
+    """Record the outcome of an arm: the pending one, or one that was handed out beside it."""
+    record(core.estimates, model, arm, reward, costs)
     core.counters[STEPS] += 1
-    core.counters[PENDING] = NO_ARM
+    if arm == core.counters[PENDING]:
+        core.counters[PENDING] = NO_ARM
 
 
 @inlined_kernel
@@ -97,5 +98,6 @@ def advance(
                 scores[ALLOCATION_VIOLATIONS] += 1.0
             if core.counters[SET_IS_EMPTY] == 0 and _worst_excess(world.true_rows, core.answer) > VIOLATION:
                 scores[POLICY_VIOLATIONS] += 1.0
-        reward = sample(world, core.counters[PENDING], world_rng, work.round.costs)
-        tell(core, model, reward, work.round.costs)
+        arm = core.counters[PENDING]
+        reward = sample(world, arm, world_rng, work.round.costs)
+        tell(core, model, arm, reward, work.round.costs)

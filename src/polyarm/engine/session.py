@@ -15,7 +15,7 @@ from polyarm.engine.claims import Claims, make_claims
 from polyarm.engine.drive import ask, tell
 from polyarm.engine.randomness import EXPLORER, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
-from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix
+from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
 from polyarm.explorers.certex import EXPECTED_STOP
 from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule, check_certifiable
 from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
@@ -32,6 +32,7 @@ from polyarm.explorers.round import (
     RoundState,
 )
 from polyarm.problem import Model, Problem, build_model
+from polyarm.stopping.averaged import BlockState, take_next
 from polyarm.stopping.certified import LOOKS_EMPTY, REVIEWS
 from polyarm.stopping.proof import Standing, find_safe_mix, row_margins, value_margin, weigh_statistics
 
@@ -155,7 +156,7 @@ class Session:
     def policy(self) -> FloatArray | None:
         """The current mix; None before every arm was pulled, while no mix fits the estimates, or when none exists."""
         self._decide()
-        if self.steps < self.problem.n_arms or self.infeasible:
+        if self._unpulled() or self.infeasible:
             return None
         stop = self.round.certified
         if stop is None:
@@ -166,10 +167,25 @@ class Session:
             return None
         return self.round.answer.copy()
 
+    @property
+    def _block(self) -> BlockState | None:
+        """The block under way, for an explorer that plans in blocks."""
+        return getattr(self.state, "block", None)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether nothing can be decided before an outcome is told: the block is handed out, but not complete."""
+        block = self._block
+        return block is not None and bool(block.waiting.any()) and not block.left.any()
+
+    def _unpulled(self) -> int:
+        """How many arms have never been pulled."""
+        return int(np.count_nonzero(self.round.estimates.pulls == 0.0))
+
     def _decide(self) -> int:
-        """Take the next decision unless it is already taken; never changes a decision."""
+        """Take the next decision unless it is already taken, or cannot be yet; never changes a decision."""
         pending = int(self.round.counters[PENDING])
-        if pending != NO_ARM or self.round.counters[STATUS] != RUNNING:
+        if pending != NO_ARM or self.round.counters[STATUS] != RUNNING or self._is_waiting:
             return pending  # what the kernel would answer, without the cost of calling it
         return int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
 
@@ -177,31 +193,71 @@ class Session:
         """Return the index of the arm to pull next; the same one until its outcome is told."""
         arm = self._decide()
         if arm == NO_ARM:
-            what = "no mix satisfies every constraint" if self.infeasible else "call recommend()"
-            raise ExplorationOver(f"the explorer stopped after {self.steps} pulls; {what}")
+            raise self._why_nothing_to_ask()
         return arm
 
+    def ask_batch(self, limit: int | None = None) -> list[int]:
+        """Return arms to pull now, all at once, at most `limit`; their outcomes may be told in any order.
+
+        An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times), any
+        other explorer one arm. Every call hands out further arms; each is to be told once. The arm that `ask` returned
+        is not among them.
+        """
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1):
+            raise InvalidInput(f"limit: expected a whole number, 1 or more, got {limit!r}")
+        block = self._block
+        if block is None:
+            return [self.ask()]
+        arms: list[int] = []
+        if not block.left.any() and self.round.counters[PENDING] == NO_ARM:
+            arms.append(self.ask())  # opens the next block
+            self.round.counters[PENDING] = NO_ARM
+        while (limit is None or len(arms) < limit) and block.left.any():
+            arms.append(take_next(block))
+        if not arms:
+            raise self._why_nothing_to_ask()
+        for arm in arms:
+            block.waiting[arm] += 1.0
+        return arms
+
+    def _why_nothing_to_ask(self) -> PolyarmError:
+        block = self._block
+        if self.round.counters[STATUS] == RUNNING and block is not None:
+            pending = self.round.counters[PENDING]
+            missing = {arm: int(n) for arm, n in zip(self.problem.arms, block.waiting, strict=True) if n > 0.0}
+            if pending != NO_ARM:
+                missing[self.problem.arms[pending]] = missing.get(self.problem.arms[pending], 0) + 1
+            return InvalidInput(
+                f"every pull of this block is handed out, and outcomes are missing: {missing}; tell them and ask again"
+            )
+        what = "no mix satisfies every constraint" if self.infeasible else "call recommend()"
+        return ExplorationOver(f"the explorer stopped after {self.steps} pulls; {what}")
+
     def tell(self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()) -> None:
-        """Record the outcome of the arm that was asked for.
+        """Record the outcome of an arm that was asked for.
 
         `costs` holds one number per unknown constraint, in their order or by name. Anything wrong raises
         `InvalidInput` and changes nothing.
         """
         index = self.problem.arm_index(arm)
         pending = int(self.round.counters[PENDING])
-        if pending == NO_ARM:
+        block = self._block
+        in_batch = index != pending and block is not None and bool(block.waiting[index] > 0.0)
+        if pending == NO_ARM and not in_batch:
             raise InvalidInput(
                 f"tell for arm {self.problem.arms[index]!r}, but no arm is waiting for an outcome; "
                 "was it told already? call ask() first"
             )
-        if index != pending:
+        if index != pending and not in_batch:
             raise InvalidInput(
                 f"tell for arm {self.problem.arms[index]!r}, but {self.problem.arms[pending]!r} was asked; "
                 "tell the outcome of the arm that ask() returned"
             )
         value = _finite("reward", reward)
         row_costs = self._order_costs(costs)
-        tell(self.round, self.plan.model, value, row_costs)
+        tell(self.round, self.plan.model, index, value, row_costs)
+        if block is not None and in_batch:
+            block.waiting[index] -= 1.0
 
     def _order_costs(self, costs: Sequence[float] | Mapping[str, float]) -> FloatArray:
         """Return one entry per constraint; known rows stay zero and are never read."""
@@ -239,7 +295,7 @@ class Session:
 
         Needs the certified rule; computed afresh at every call.
         """
-        if not self.certified or self.steps < self.problem.n_arms or self.infeasible:
+        if not self.certified or self._unpulled() or self.infeasible:
             return None
         return find_safe_mix(self._standing())
 
@@ -260,9 +316,8 @@ class Session:
         """Return the current mix and its estimates; works before the explorer stops, and says so."""
         if self.infeasible:
             raise NoFeasibleMix(f"no mix satisfies every constraint, at confidence {1 - self.problem.delta:g}")
-        if self.steps < self.problem.n_arms:
-            missing = self.problem.n_arms - self.steps
-            raise InvalidInput(f"nothing to recommend yet: {missing} arms have not been pulled once")
+        if self._unpulled():
+            raise InvalidInput(f"nothing to recommend yet: {self._unpulled()} arms have not been pulled once")
         safe = None if self.stopped else self.safe_mix()
         policy = self.policy if safe is None else safe
         if policy is None:

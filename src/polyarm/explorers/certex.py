@@ -14,7 +14,7 @@ from polyarm._compile import inlined_kernel, kernel
 from polyarm._types import FloatArray, IntArray
 from polyarm.bounds.ascent import N_STEPS, Scene, climb, forget, make_scene
 from polyarm.explorers.certex_blocks import build_blocks
-from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
+from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule, build_levels
 from polyarm.explorers.round import (
     SET_IS_EMPTY,
     STEPS,
@@ -149,7 +149,7 @@ def build_certex(settings: CertexSettings, model: Model) -> tuple[Any, Any, Any]
     """Make the rule, a fresh state and scratch of the explorer that belongs to the certificate."""
     certified = build_certified_rule(settings, model)
     if settings.certificate == "averaged":
-        return build_blocks(certified, (1.0 - settings.pooled_share()) * model.delta, model)
+        return build_blocks(certified, build_levels(settings, model), model)
     return _build_pooled(certified, model)
 
 

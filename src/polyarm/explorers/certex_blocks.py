@@ -52,7 +52,6 @@ from polyarm.statistics.averaged import (
     Starts,
     begin,
     expect_thresholds,
-    make_levels,
     row_variance,
 )
 from polyarm.statistics.branch import search_witness
@@ -63,13 +62,15 @@ from polyarm.stopping.averaged import (
     MAX_BLOCKS,
     N_BLOCKS,
     N_STARTS,
+    WINNER,
     BlockState,
     BlockWork,
     close_block,
+    keeps_known_rows,
     make_block_state,
     make_block_work,
-    next_of_block,
     open_block,
+    take_next,
     try_starts,
 )
 from polyarm.stopping.certified import (
@@ -169,10 +170,9 @@ class BlocksWork(NamedTuple):
     block: BlockWork
 
 
-def build_blocks(certified: CertifiedRule, delta: float, model: Model) -> tuple[BlocksRule, BlocksState, BlocksWork]:
-    """Make the rule, a fresh state and scratch; the averaged certificate may spend `delta`."""
+def build_blocks(certified: CertifiedRule, levels: Levels, model: Model) -> tuple[BlocksRule, BlocksState, BlocksWork]:
+    """Make the rule, a fresh state and scratch; `levels` is how the averaged certificate spends its part of delta."""
     n_arms, d = model.reward_noise.size, model.known.size
-    levels = make_levels(delta, d - int(model.known.sum()), model.independent)
     cost, reward = expect_thresholds(levels)
     rule = BlocksRule(
         certified=certified,
@@ -462,7 +462,8 @@ def _write_block_answer(rule: BlocksRule, scene: Scene, rate: float, state: Bloc
     for a in range(answer.size):
         other[1, a] /= total
     chosen = state.planned
-    if rate > 0.0 and _rate(rule, scene, other, state.steps, scratch.arena) >= (1.0 - _NEXT_TO_NOTHING) * rate:
+    allowed = rate > 0.0 and keeps_known_rows(scene.known, scene.rows, other[1], 1.0)
+    if allowed and _rate(rule, scene, other, state.steps, scratch.arena) >= (1.0 - _NEXT_TO_NOTHING) * rate:
         chosen = other
     for a in range(answer.size):
         answer[a] = chosen[1, a]
@@ -491,6 +492,7 @@ def _turn_block(rule: BlocksRule, state: BlocksState, model: Model, work: Blocks
         return KEEP_SAMPLING
     close_block(core.estimates, model, block, work.block)
     if try_starts(rule.certified, rule.levels, model, block, certified, scratch, work.block):
+        _write_readings(rule, block.tallies[WINNER], state)
         return ANSWER_PROVED
     weigh(rule.certified, core.estimates, model, scratch)
     verdict = review(rule.certified, certified, core.estimates, model, scratch)
@@ -526,11 +528,10 @@ def _turn_block(rule: BlocksRule, state: BlocksState, model: Model, work: Blocks
 @kernel
 def step_blocks(rule: BlocksRule, state: BlocksState, model: Model, rng: np.random.Generator, work: BlocksWork) -> int:
     """Return the next arm of the block, or STOP once an answer is proved at its end (or that there is none)."""
-    arm = next_of_block(state.block)
+    arm = take_next(state.block)
     if arm < 0:
         verdict = _turn_block(rule, state, model, work)
         if conclude(verdict, state.round):
             return STOP
-        arm = next_of_block(state.block)
-    state.block.left[arm] -= 1.0
+        arm = take_next(state.block)
     return arm

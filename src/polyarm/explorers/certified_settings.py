@@ -8,6 +8,7 @@ from pydantic import Field
 from polyarm.errors import Checked, InvalidInput
 from polyarm.families.family import is_sub_gaussian
 from polyarm.problem import Model, Problem
+from polyarm.statistics.averaged import Levels, make_levels
 from polyarm.statistics.mixture import make_pricing
 from polyarm.stopping.certified import MAX_CELLS, CertifiedRule
 
@@ -53,6 +54,12 @@ def check_certifiable(problem: Problem) -> None:
             "r = 0 cannot be certified: a tie, or a tight unknown constraint, would need infinitely many pulls; "
             "choose r > 0"
         )
+
+
+def build_levels(settings: CertifiedSettings, model: Model) -> Levels:
+    """Return how the averaged certificate spends what the pooled one leaves it of delta."""
+    n_unknown = int((~model.known).sum())
+    return make_levels((1.0 - settings.pooled_share()) * model.delta, n_unknown, model.independent)
 
 
 def build_certified_rule(settings: CertifiedSettings, model: Model) -> CertifiedRule:

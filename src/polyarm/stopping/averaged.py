@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polyarm._compile import kernel
-from polyarm._types import FloatArray, IntArray
+from polyarm._types import BoolArray, FloatArray, IntArray
 from polyarm.estimates import Estimates
 from polyarm.problem import Model
 from polyarm.statistics.averaged import (
@@ -60,7 +60,7 @@ class BlockState(NamedTuple):
     """The block under way, those on record, and the starts.
 
     `answer` and `counts` (K,) were fixed before its first pull; `left` (K,) has not been handed out, `waiting` (K,) was
-    handed out in advance and not told; `reward_sums` and `cost_sums` are the explorer's sums as the block began.
+    handed out in a batch and not told; `reward_sums` and `cost_sums` are the explorer's sums as the block began.
     `first` (J,) is the first block on record that counts for each start; `thresholds` (J, 2) and `ratios` (J,), the
     least statistic over its threshold, are those of the last test.
     """
@@ -120,12 +120,14 @@ def make_block_work(model: Model) -> BlockWork:
 
 
 @kernel
-def next_of_block(block: BlockState) -> int:
-    """Return the arm of which the largest part of its count is left, or -1 when all have been handed out."""
+def take_next(block: BlockState) -> int:
+    """Hand out the arm of which the largest part of its count is left; -1 when all have been."""
     arm = -1
     for a in range(block.left.size):
         if block.left[a] > 0.0 and (arm < 0 or block.left[a] * block.counts[arm] > block.left[arm] * block.counts[a]):
             arm = a
+    if arm >= 0:
+        block.left[arm] -= 1.0
     return arm
 
 
@@ -142,8 +144,8 @@ def open_block(estimates: Estimates, block: BlockState) -> None:
 @kernel
 def close_block(estimates: Estimates, model: Model, block: BlockState, work: BlockWork) -> None:
     """Record the block that has just been completed and add it to every start."""
-    if block.tallies[N_STARTS] == 0:
-        return
+    if block.tallies[N_STARTS] == 0 or block.tallies[N_BLOCKS] == MAX_BLOCKS:
+        return  # nothing to add to, or (after more pulls than anyone makes) no room to prove anything more
     d = model.known.size
     for a in range(block.counts.size):
         work.means[a] = (estimates.reward_sums[a] - block.reward_sums[a]) / block.counts[a]
@@ -161,13 +163,13 @@ def close_block(estimates: Estimates, model: Model, block: BlockState, work: Blo
 
 
 @kernel
-def _keeps_known_rows(model: Model, total: FloatArray, weight: float) -> bool:
-    """Whether the average answer satisfies the constraints that are known exactly."""
-    for i in range(model.known.size):
-        if model.known[i]:
+def keeps_known_rows(known: BoolArray, rows: FloatArray, mix: FloatArray, weight: float) -> bool:
+    """Whether a mix, times `weight`, satisfies the constraints that are known exactly."""
+    for i in range(known.size):
+        if known[i]:
             excess = 0.0
-            for a in range(total.size):
-                excess += model.known_rows[i, a] * total[a] / weight
+            for a in range(mix.size):
+                excess += rows[i, a] * mix[a] / weight
             if not excess <= KNOWN_ROW:
                 return False
     return True
@@ -195,7 +197,9 @@ def try_starts(
         value, _ = least_witness(evidence, centre, r, certified.pool)
         ratio = min(least_cost_evidence(j, levels, model, starts), value / threshold)
         block.ratios[j] = ratio
-        if not ratio > 1.0 + CERTIFIED_MARGIN or not _keeps_known_rows(model, starts.answer[j], starts.weight[j]):
+        if not ratio > 1.0 + CERTIFIED_MARGIN:
+            continue
+        if not keeps_known_rows(model.known, model.known_rows, starts.answer[j], starts.weight[j]):
             continue
         certified.tallies[SEARCHES] += 1
         outcome, cells, _ = search_witness(

@@ -78,6 +78,22 @@ def cost_statistics(standing: Standing, mix: FloatArray) -> list[float | None]:
 
 
 @dataclass(frozen=True)
+class RewardTest:
+    """One reward test: every witness's value, by this evidence, about this centre, must exceed the threshold."""
+
+    evidence: Evidence
+    centre: FloatArray
+    r: float
+    threshold: float
+    penalty: float
+
+
+def reward_test(standing: Standing, mix: FloatArray) -> RewardTest:
+    """Return the reward test of an answer."""
+    return RewardTest(standing.evidence, mix, standing.model.r, standing.reward_threshold, standing.rule.penalty)
+
+
+@dataclass(frozen=True)
 class RewardProof:
     """The reward test of one answer: `lower` <= Z_0 <= `witness_value`, the value of the closest witness found."""
 
@@ -87,43 +103,36 @@ class RewardProof:
     witness_value: float
 
 
-def prove_reward(standing: Standing, mix: FloatArray) -> RewardProof:
-    """Run the reward test of an answer, then look for its closest witness."""
-    model, evidence, threshold = standing.model, standing.evidence, standing.reward_threshold
-    d, n_arms = evidence.rows.shape
-    witness = np.zeros(n_arms)
-    penalty = standing.rule.penalty
-    outcome, _, lower = search_witness(
-        evidence,
-        mix,
-        model.r,
-        threshold,
-        0.0,
-        threshold,
-        penalty,
-        _MAX_CELLS,
-        make_arena(size_branch(n_arms, d, _MAX_CELLS)),
-        witness,
-    )
+def prove_reward(test: RewardTest) -> RewardProof:
+    """Run a reward test, then look for its closest witness."""
+    witness = np.zeros(test.centre.size)
+    outcome, lower = _search(test, test.threshold, 0.0, test.threshold, _MAX_CELLS, witness)
     passed = outcome == CERTIFIED
     if passed:
         # Any witness is worse than the threshold; the search for the best starts from one that is surely worse still.
-        start = 4.0 * threshold
-        _, _, found = search_witness(
-            evidence,
-            mix,
-            model.r,
-            start,
-            _WITNESS_ACCURACY,
-            0.0,
-            penalty,
-            _WITNESS_CELLS,
-            make_arena(size_branch(n_arms, d, _WITNESS_CELLS)),
-            witness,
-        )
-        lower = max(threshold, found)
-    value = float(witness_value(evidence, mix, witness, model.r)) if witness.any() else math.inf
+        _, found = _search(test, 4.0 * test.threshold, _WITNESS_ACCURACY, 0.0, _WITNESS_CELLS, witness)
+        lower = max(test.threshold, found)
+    value = float(witness_value(test.evidence, test.centre, witness, test.r)) if witness.any() else math.inf
     return RewardProof(passed, float(lower), witness, value)
+
+
+def _search(
+    test: RewardTest, incumbent: float, accuracy: float, enough: float, cells: int, witness_out: FloatArray
+) -> tuple[int, float]:
+    d, n_arms = test.evidence.rows.shape
+    outcome, _, lower = search_witness(
+        test.evidence,
+        test.centre,
+        test.r,
+        incumbent,
+        accuracy,
+        enough,
+        test.penalty,
+        cells,
+        make_arena(size_branch(n_arms, d, cells)),
+        witness_out,
+    )
+    return outcome, lower
 
 
 def breaks_known_rows(model: Model, mix: FloatArray) -> bool:

@@ -1,0 +1,94 @@
+"""The table of blocks in a certificate: written from a session, read back and checked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from polyarm._types import FloatArray
+from polyarm.engine.session import Plan, Session
+from polyarm.errors import InvalidInput
+from polyarm.statistics.averaged import MAX_STARTS
+from polyarm.stopping.averaged_proof import BlockTable, Start, winning_start
+
+
+def tabulate_blocks(session: Session) -> dict[str, Any]:
+    """Return the start that proved a session's answer and its blocks, in the user's units, as plain JSON types.
+
+    `told_before` is the number of outcomes that were in when a start or a block was fixed.
+    """
+    problem, model = session.problem, session.plan.model
+    start, table = winning_start(session.state.block)
+    costs = {
+        problem.constraints[i].name: (table.rows[:, i] + model.bounds[i]) / model.factors[i] for i in problem.unknown
+    }
+    told = start.begun + np.concatenate([[0.0], np.cumsum(table.counts.sum(axis=1))])
+    return {
+        "start": {
+            "number": start.number,
+            "told_before": int(start.begun),
+            "lam": start.lam.tolist(),
+            "anchor": start.anchor.tolist(),
+            "predicted": {problem.constraints[i].name: float(start.predicted[i]) for i in problem.unknown},
+        },
+        "blocks": [
+            {
+                "told_before": int(told[k]),
+                "answer": table.answers[k].tolist(),
+                "counts": table.counts[k].tolist(),
+                "mean_rewards": table.means[k].tolist(),
+                "mean_costs": {name: means[k].tolist() for name, means in costs.items()},
+            }
+            for k in range(len(table.counts))
+        ],
+    }
+
+
+def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[Start, BlockTable]:
+    """Read what `tabulate_blocks` wrote; raises when it is no such table, or is not within all `pulls` made."""
+    start = _read_start(plan, stated["start"])
+    blocks = stated["blocks"]
+    if not isinstance(blocks, list) or not blocks:
+        raise InvalidInput("blocks: expected a list of at least one block")
+    shape = (len(blocks), plan.problem.n_arms)
+    table = BlockTable(
+        np.zeros(shape), np.zeros(shape), np.zeros(shape), np.tile(plan.model.known_rows, (len(blocks), 1, 1))
+    )
+    told = start.begun
+    for k, block in enumerate(blocks):
+        _read_block(plan, block, k, told, table)
+        told += table.counts[k].sum()
+    if told != pulls.sum() or np.any(table.counts.sum(axis=0) > pulls):
+        raise InvalidInput("blocks: their counts and the pulls before them do not add up to statistics.pulls")
+    return start, table
+
+
+def _read_start(plan: Plan, stated: Mapping[str, Any]) -> Start:
+    problem, number, begun = plan.problem, stated["number"], stated["told_before"]
+    if not isinstance(number, int) or not 0 <= number < MAX_STARTS:
+        raise InvalidInput(f"start.number: expected 0 to {MAX_STARTS - 1}, got {number!r}")
+    if not isinstance(begun, int) or begun < 0:
+        raise InvalidInput(f"start.told_before: expected a whole number, 0 or more, got {begun!r}")
+    lam = problem.check_numbers("start.lam", stated["lam"])
+    predicted = np.array(
+        [0.0 if c.known else float(stated["predicted"][c.name]) for c in problem.constraints], dtype=np.float64
+    )
+    if np.any(lam <= 0.0) or not np.all(predicted[list(problem.unknown)] > 0.0):
+        raise InvalidInput("start: expected positive lam and predicted variances")
+    return Start(number, float(begun), lam, problem.check_policy(stated["anchor"]), predicted)
+
+
+def _read_block(plan: Plan, stated: Mapping[str, Any], k: int, told: float, table_out: BlockTable) -> None:
+    problem, model, where = plan.problem, plan.model, f"blocks.{k}"
+    table_out.answers[k] = problem.check_policy(stated["answer"])
+    table_out.counts[k] = problem.check_counts(f"{where}.counts", stated["counts"])
+    table_out.means[k] = problem.check_numbers(f"{where}.mean_rewards", stated["mean_rewards"])
+    for i in problem.unknown:
+        name = problem.constraints[i].name
+        costs = problem.check_numbers(f"{where}.mean_costs.{name}", stated["mean_costs"][name])
+        table_out.rows[k, i] = costs * model.factors[i] - model.bounds[i]
+    if stated["told_before"] != told:
+        raise InvalidInput(
+            f"{where}.told_before: stated {stated['told_before']!r}, but {told:g} outcomes came before the block; its "
+            "answer and counts must be fixed after these and before its own"
+        )

@@ -6,8 +6,9 @@ from scipy.stats import ks_2samp
 
 from polyarm import load_instance, simulate
 from polyarm._types import FloatArray
+from polyarm.engine.plan import make_plan
 from polyarm.engine.run import Exploration, plan_run
-from polyarm.engine.session import Session, make_plan
+from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance
 from polyarm.explorers.registry import EXPLORERS
 

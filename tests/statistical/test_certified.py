@@ -8,7 +8,8 @@ from scipy.stats import binomtest
 
 from contract.suitable import make_instance
 from polyarm import load_instance, simulate
-from polyarm.engine.session import Session, make_plan
+from polyarm.engine.plan import make_plan
+from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance, is_correct, is_feasible
 
 #: If the promise holds, a test fails by chance with at most this probability.

@@ -23,9 +23,9 @@ def explore(instance: Instance, explorer: str = "certex", limit: int = 200_000, 
     return exploration
 
 
-@pytest.fixture(scope="module")
-def finished() -> Exploration:
-    return explore(load_instance("setup2-easy"), r=0.3, delta=0.1)
+@pytest.fixture(scope="module", params=["averaged", "pooled"])
+def finished(request: pytest.FixtureRequest) -> Exploration:
+    return explore(load_instance("setup2-easy"), r=0.3, delta=0.1, certificate=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,7 @@ def test_a_certificate_holds_and_says_what_was_proved(finished: Exploration, doc
     assert result.faults == ()
     assert result.proved
     assert document["verdict"] == "POLICY"
+    assert document["certificate"] == document["settings"]["certificate"]
     assert document["steps"] == finished.session.steps
     assert sum(document["policy"].values()) == pytest.approx(1.0)
     assert all(row["slack_low"] > 0.0 for row in document["constraints"])
@@ -78,12 +79,18 @@ def change(document: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return changed
 
 
+def sampled(document: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Every place, but of the blocks only some."""
+    return [path for k, path in enumerate(numbers(document)) if path[0] != "blocks" or k % 17 == 0]
+
+
 def test_any_change_is_noticed(document: dict[str, Any]) -> None:
-    for path in numbers(document):
+    for path in sampled(document):
         assert not verify_certificate(change(document, path)).valid, path
 
 
 COMPUTED = [
+    "certificate",
     "confidence",
     "r",
     "proved",
@@ -99,8 +106,8 @@ COMPUTED = [
 
 def test_a_change_under_a_new_checksum_is_noticed_too(document: dict[str, Any]) -> None:
     """Whatever follows from the statistics is recomputed: a matching checksum does not help a forger."""
-    for path in numbers(document):
-        if path[0] in COMPUTED:
+    for path in sampled(document):
+        if path[0] in (*COMPUTED, "blocks", "start"):
             forged = change(document, path)
             forged["checksum"] = _checksum(forged)
             assert not verify_certificate(forged).valid, path
@@ -119,7 +126,28 @@ def test_a_mix_that_the_statistics_do_not_support_is_refused(document: dict[str,
     arms = list(forged["policy"])
     forged["policy"] = {arm: float(arm == arms[0]) for arm in arms}
     forged["checksum"] = _checksum(forged)
-    assert any("do not pass the test" in fault for fault in verify_certificate(forged).faults)
+    says = "policy.arm" if document["certificate"] == "averaged" else "do not pass the test"
+    assert any(says in fault for fault in verify_certificate(forged).faults)
+
+
+def test_a_block_planned_with_its_own_outcomes_is_refused(document: dict[str, Any]) -> None:
+    if document["certificate"] != "averaged":
+        pytest.skip("no blocks")
+    forged = copy.deepcopy(document)
+    forged["blocks"][3]["told_before"] += 1
+    forged["checksum"] = _checksum(forged)
+    assert any("fixed after these and before its own" in fault for fault in verify_certificate(forged).faults)
+
+
+def test_blocks_left_out_are_noticed(document: dict[str, Any]) -> None:
+    """The blocks of a start are all or nothing: leaving out those that look bad would be choosing by outcome."""
+    if document["certificate"] != "averaged":
+        pytest.skip("no blocks")
+    for left_out in (0, 2, -1):
+        forged = copy.deepcopy(document)
+        del forged["blocks"][left_out]
+        forged["checksum"] = _checksum(forged)
+        assert any("blocks" in fault for fault in verify_certificate(forged).faults)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -172,3 +173,10 @@ def test_the_listener_hears_a_compilation() -> None:
         [sys.executable, "-c", noisy, "figure2", "corrected"], capture_output=True, text=True, check=False
     )
     assert len(json.loads(done.stdout)) >= 1
+
+
+def test_no_kernel_is_left_out_of_the_hash() -> None:
+    hashed = set(_compile._kernel_sources())
+    for path in SOURCES.rglob("*.py"):
+        if re.search(r"^@(inlined_)?kernel", path.read_text(), re.MULTILINE):
+            assert path.relative_to(SOURCES) in hashed, path

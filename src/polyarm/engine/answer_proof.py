@@ -1,27 +1,29 @@
 """What proves one answer, in the user's units: the same numbers whichever certificate they come from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.engine.session import Plan
+from polyarm.engine.plan import Plan
 from polyarm.explorers.certified_settings import build_levels
 from polyarm.stopping.averaged_proof import BlockTable, Start, weigh_blocks
-from polyarm.stopping.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins
+from polyarm.stopping.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins, value_margin
 
 
 @dataclass(frozen=True)
 class AnswerProof:
-    """An answer with its thresholds, estimated value, and per row: slack, its lower bound, and what the test looks at.
+    """An answer with its estimates from all outcomes, and what is certain of them, all at once.
 
-    `costs_pass`: every cost test passes; `reward` is the test that remains to be decided.
+    Per row: slack, a lower bound on it, and the statistic that its test looks at (None: known). `costs_pass`: all cost
+    tests pass; `reward` is the test that remains to be decided.
     """
 
     mix: FloatArray
     thresholds: dict[str, Any]
     value: float
+    value_interval: tuple[float, float]
     slack: FloatArray
     slack_low: FloatArray
     cost_statistics: list[float | None]
@@ -32,12 +34,14 @@ class AnswerProof:
 def pooled_proof(plan: Plan, standing: Standing, mix: FloatArray) -> AnswerProof:
     """Return what the pooled certificate says of an answer."""
     units = np.abs(plan.model.factors)
+    value, spread = float(standing.evidence.mu @ mix), value_margin(standing, mix)
     slack = -(standing.evidence.rows @ mix) / units
     costs = cost_statistics(standing, mix)
     return AnswerProof(
         mix=mix,
         thresholds=pooled_thresholds(plan, standing),
-        value=float(standing.evidence.mu @ mix),
+        value=value,
+        value_interval=(value - spread, value + spread),
         slack=slack,
         slack_low=slack - row_margins(standing, mix) / units,
         cost_statistics=costs,
@@ -58,23 +62,26 @@ def pooled_thresholds(plan: Plan, standing: Standing) -> dict[str, Any]:
 
 
 def averaged_proof(plan: Plan, standing: Standing, start: Start, table: BlockTable) -> AnswerProof:
-    """Return what the averaged certificate says of the average answer; `standing` is the pooled one beside it."""
-    units, unknown = np.abs(plan.model.factors), plan.problem.unknown
+    """Return what the averaged certificate says of its answer, beside the pooled one, which has its own part of delta.
+
+    Both are certain together, so a slack is at least the larger of their bounds.
+    """
     average = weigh_blocks(plan.model, build_levels(plan.settings, plan.model), start, table)
-    evidence = [average.cost_evidence(i) if i in unknown else None for i in range(units.size)]
-    low = [average.slack_low(i) if i in unknown else float(average.slack[i]) for i in range(units.size)]
-    return AnswerProof(
-        mix=average.mix,
+    pooled = pooled_proof(plan, standing, average.mix)
+    slack_low, evidence = pooled.slack_low.copy(), list(pooled.cost_statistics)
+    for i in plan.problem.unknown:
+        slack_low[i] = max(slack_low[i], average.slack_low(i) / abs(plan.model.factors[i]))
+        evidence[i] = average.cost_evidence(i)
+    return replace(
+        pooled,
         thresholds={
             "kind": plan.settings.thresholds,
             "noise": plan.problem.noise,
-            "cost": average.cost_threshold if unknown else None,
+            "cost": average.cost_threshold if plan.problem.unknown else None,
             "reward": average.reward_threshold,
             "row_floor": average.row_floor,
         },
-        value=average.value,
-        slack=average.slack / units,
-        slack_low=np.array(low) / units,
+        slack_low=slack_low,
         cost_statistics=evidence,
         costs_pass=all(x is None or x >= average.cost_threshold for x in evidence),
         reward=average.reward_test(standing.rule.penalty),

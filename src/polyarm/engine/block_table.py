@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.engine.session import Plan, Session
+from polyarm.engine.plan import Plan
+from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
 from polyarm.statistics.averaged import MAX_STARTS
 from polyarm.stopping.averaged_proof import BlockTable, Start, winning_start

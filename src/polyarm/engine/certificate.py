@@ -17,7 +17,8 @@ from typing import Any
 
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
 from polyarm.engine.block_table import read_blocks, tabulate_blocks
-from polyarm.engine.session import Plan, Session, make_plan
+from polyarm.engine.plan import Plan, make_plan
+from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
 from polyarm.explorers.certified_settings import build_certified_rule
 from polyarm.problem import Problem
@@ -27,7 +28,6 @@ from polyarm.stopping.proof import (
     find_conflict,
     prove_reward,
     proves_infeasible,
-    value_margin,
     weigh_statistics,
 )
 
@@ -163,7 +163,7 @@ def _compute(
         raise InvalidInput("policy: required for verdict POLICY, but not given")
     else:
         proof = pooled_proof(plan, standing, plan.problem.check_policy(mix))
-    return {**shared, **_describe_answer(plan, standing, proof)}
+    return {**shared, **_describe_answer(plan, proof)}
 
 
 def _kind(plan: Plan, verdict: str) -> str:
@@ -171,15 +171,15 @@ def _kind(plan: Plan, verdict: str) -> str:
     return AVERAGED if plan.settings.pooled_share() < 1.0 and verdict == POLICY else POOLED
 
 
-def _describe_answer(plan: Plan, standing: Standing, proof: AnswerProof) -> dict[str, Any]:
-    """Write the proof of an answer out; the value interval is that of the pooled certificate."""
+def _describe_answer(plan: Plan, proof: AnswerProof) -> dict[str, Any]:
+    """Write the proof of an answer out, the reward test decided."""
     problem, reward = plan.problem, prove_reward(proof.reward)
-    centre, spread = float(standing.evidence.mu @ proof.mix), value_margin(standing, proof.mix)
+    low, high = proof.value_interval
     return {
         "thresholds": proof.thresholds,
         "policy": dict(zip(problem.arms, proof.mix.tolist(), strict=True)),
         "passed": reward.passed and proof.costs_pass and not breaks_known_rows(plan.model, proof.mix),
-        "value": {"estimate": proof.value, "low": centre - spread, "high": centre + spread},
+        "value": {"estimate": proof.value, "low": low, "high": high},
         "constraints": [
             {
                 "name": c.name,

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from polyarm.engine.claims import Claims
+from polyarm.engine.plan import make_plan
 from polyarm.engine.run import check_horizon, describe_status, split_settings
-from polyarm.engine.session import Recommendation, Session, make_plan
+from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
 from polyarm.errors import InvalidInput
 from polyarm.problem import Problem

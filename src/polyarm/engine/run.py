@@ -8,8 +8,9 @@ import numpy as np
 
 from polyarm._types import FloatArray
 from polyarm.engine.drive import ALLOCATION_VIOLATIONS, EXCESS, N_SCORES, POLICY_VIOLATIONS, advance
+from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import WORLD, make_stream
-from polyarm.engine.session import Plan, Session, make_plan
+from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance, is_correct, is_feasible
 from polyarm.errors import InvalidInput
 from polyarm.explorers.registry import check_setting_names, get_explorer

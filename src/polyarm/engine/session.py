@@ -11,14 +11,15 @@ from typing import Any, Self
 import numpy as np
 
 from polyarm._types import FloatArray
+from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof
 from polyarm.engine.claims import Claims, make_claims
 from polyarm.engine.drive import ask, tell
+from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
 from polyarm.explorers.certex import EXPECTED_STOP
-from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule, check_certifiable
-from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
+from polyarm.explorers.certified_settings import build_certified_rule
 from polyarm.explorers.round import (
     INFEASIBLE,
     NO_ARM,
@@ -31,40 +32,17 @@ from polyarm.explorers.round import (
     THRESHOLD,
     RoundState,
 )
-from polyarm.problem import Model, Problem, build_model
+from polyarm.problem import Problem
 from polyarm.stopping.averaged import BlockState, take_next
+from polyarm.stopping.averaged_proof import winning_start
 from polyarm.stopping.certified import LOOKS_EMPTY, REVIEWS
-from polyarm.stopping.proof import Standing, find_safe_mix, row_margins, value_margin, weigh_statistics
+from polyarm.stopping.proof import Standing, find_safe_mix, weigh_statistics
 
 _FORMAT = 1
 #: Where most runs stop, as multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
 #: Sums of larger outcomes could overflow, and squares of their means would.
 _LARGEST_OUTCOME = 1e100
-
-
-@dataclass(frozen=True)
-class Plan:
-    """An explorer with its settings, ready for a problem; many sessions may share one."""
-
-    problem: Problem
-    explorer: Explorer
-    settings: CertifiedSettings
-    model: Model
-
-    def recorded_settings(self) -> dict[str, Any]:
-        """Return every setting in force, with the problem's delta and r, as plain JSON types."""
-        return {**self.settings.model_dump(mode="json"), "delta": self.problem.delta, "r": self.problem.r}
-
-
-def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> Plan:
-    """Validate an explorer's name and settings and compile the problem for it."""
-    chosen = get_explorer(explorer)
-    check_fits(chosen, problem)
-    resolved = make_settings(chosen, dict(settings))
-    if resolved.stops_certified():
-        check_certifiable(problem)
-    return Plan(problem, chosen, resolved, build_model(problem, resolved.assumed_std()))
 
 
 @dataclass(frozen=True)
@@ -304,6 +282,13 @@ class Session:
         rule = build_certified_rule(self.plan.settings, model)
         return weigh_statistics(model, rule, estimates.pulls, estimates.mu_hat, estimates.columns[1:])
 
+    def _proof(self, policy: FloatArray) -> AnswerProof:
+        """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""
+        block = self._block
+        if block is not None and self.stopped:
+            return averaged_proof(self.plan, self._standing(), *winning_start(block))
+        return pooled_proof(self.plan, self._standing(), policy)
+
     def final_mix(self) -> FloatArray | None:
         """The mix to act on if nothing more is sampled: the answer, or for a certified rule that has none yet the best
         safe mix, or for want of that the candidate."""
@@ -327,11 +312,9 @@ class Session:
         value, slack = float(self.round.estimates.mu_hat @ policy), self.estimated_slack(policy)
         slack_low = value_interval = None
         if self.certified:
-            standing = self._standing()
-            margins = row_margins(standing, policy) / np.abs(self.plan.model.factors)
-            slack_low = {name: x - float(m) for (name, x), m in zip(slack.items(), margins, strict=True)}
-            spread = value_margin(standing, policy)
-            value_interval = (value - spread, value + spread)
+            proof = self._proof(policy)
+            slack_low = dict(zip(slack, proof.slack_low.tolist(), strict=True))
+            value_interval = proof.value_interval
         return Recommendation(
             policy=policy,
             value=value,

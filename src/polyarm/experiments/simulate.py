@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from polyarm.engine.plan import Plan
 from polyarm.engine.run import DEFAULT_HORIZON, HORIZON, Exploration, RunRecord, check_horizon, plan_run
-from polyarm.engine.session import Plan
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.errors import InvalidInput
 

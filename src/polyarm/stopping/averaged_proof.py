@@ -77,11 +77,6 @@ class AveragedStanding:
         return np.asarray(self.starts.answer[self.number] / self.starts.weight[self.number])
 
     @property
-    def value(self) -> float:
-        """The estimated value of the answer, from the blocks alone."""
-        return float(self.starts.earned[self.number] / self.starts.weight[self.number])
-
-    @property
     def slack(self) -> FloatArray:
         """The estimated slack of every row, from the blocks alone."""
         return np.asarray(self.starts.slack[self.number] / self.starts.weight[self.number])

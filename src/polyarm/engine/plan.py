@@ -1,0 +1,33 @@
+"""An explorer with its settings, made ready for a problem."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polyarm.explorers.certified_settings import CertifiedSettings, check_certifiable
+from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
+from polyarm.problem import Model, Problem, build_model
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An explorer with its settings, ready for a problem; many sessions may share one."""
+
+    problem: Problem
+    explorer: Explorer
+    settings: CertifiedSettings
+    model: Model
+
+    def recorded_settings(self) -> dict[str, Any]:
+        """Return every setting in force, with the problem's delta and r, as plain JSON types."""
+        return {**self.settings.model_dump(mode="json"), "delta": self.problem.delta, "r": self.problem.r}
+
+
+def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> Plan:
+    """Validate an explorer's name and settings and compile the problem for it."""
+    chosen = get_explorer(explorer)
+    check_fits(chosen, problem)
+    resolved = make_settings(chosen, dict(settings))
+    if resolved.stops_certified():
+        check_certifiable(problem)
+    return Plan(problem, chosen, resolved, build_model(problem, resolved.assumed_std()))

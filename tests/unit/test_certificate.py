@@ -107,7 +107,7 @@ COMPUTED = [
 def test_a_change_under_a_new_checksum_is_noticed_too(document: dict[str, Any]) -> None:
     """Whatever follows from the statistics is recomputed: a matching checksum does not help a forger."""
     for path in sampled(document):
-        if path[0] in (*COMPUTED, "blocks", "start"):
+        if path[0] in COMPUTED or path[-1] == "told_before" or "counts" in path:
             forged = change(document, path)
             forged["checksum"] = _checksum(forged)
             assert not verify_certificate(forged).valid, path

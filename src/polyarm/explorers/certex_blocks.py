@@ -94,8 +94,10 @@ _LEAST_ALLOCATION = 1e-4
 #: A plan's own best response is searched to this accuracy.
 _RESPONSE_ACCURACY = 0.1
 _FRESH_STEP = 0.3
-#: Pulls grow by this share with each block; by more when the record of blocks is nearly full.
+#: Pulls grow by this share with each block; by less when the least statistic is near its threshold, since a proof is
+#: noticed only at the end of a block, and by more when the record of blocks is nearly full.
 _BLOCK_GROWTH = 0.04
+_NEAR, _LAST_GROWTH = 0.85, 0.015
 _NEARLY_FULL, _FAST_GROWTH = 0.8, 0.4
 #: Pulls of each arm in the first block, and in the smallest of the others on average.
 _FIRST_COUNT = 2.0
@@ -436,7 +438,12 @@ def _fill_block(rule: BlocksRule, scene: Scene, rate: float, state: BlocksState,
     core, block = state.round, state.block
     n_arms = core.allocation.size
     steps = float(core.counters[STEPS])
-    growth = _FAST_GROWTH if block.tallies[N_BLOCKS] > _NEARLY_FULL * MAX_BLOCKS else _BLOCK_GROWTH
+    growth = _BLOCK_GROWTH
+    for j in range(block.tallies[N_STARTS]):
+        if block.ratios[j] > _NEAR:
+            growth = _LAST_GROWTH
+    if block.tallies[N_BLOCKS] > _NEARLY_FULL * MAX_BLOCKS:
+        growth = _FAST_GROWTH
     size = max(_SMALLEST_BLOCK * n_arms, math.floor(growth * steps))
     floor = rule.least_pulls * math.sqrt(steps)
     for a in range(n_arms):

@@ -38,7 +38,7 @@ PRECISION = 0.15
 ANCHOR = 0.3
 #: How much of each mixture is the half-normal; the rest sits on "no deviation".
 REWARD_SLAB = 0.75
-COST_SLAB = 0.5
+COST_SLAB = 0.4
 #: The three values of x in a cost test are th / SPACING, th and th * SPACING, with these weights.
 SPACING = 1.7
 _SIDE, _MIDDLE = 0.25, 0.5

@@ -42,14 +42,14 @@ _LEAST_ALLOCATION = 1e-6
 _SHARPNESS = (10.0, 170.0)
 _CLIMBS = 12
 _CLIMB_ITERATIONS = 400
-#: Accuracy and budget of cells of the search for a best response: while climbing, while polishing, and at the end,
-#: first as a rehearsal: the last per cents of a proof cost most, and are not spent on a plan that will be polished again.
+#: Accuracy and budget of cells of the search for a best response: while climbing, while polishing, in a rehearsal of
+#: the proof, and in the proof. Its last per cents cost most: they are not spent on a plan that needs polishing still.
 _ROUGH, _ROUGH_CELLS = 0.2, 300
 _FINE, _FINE_CELLS = 0.03, 300
 _REHEARSAL, _REHEARSAL_CELLS = 0.1, 20_000
 _CERTIFYING, _CERTIFYING_CELLS = 0.028, 400_000
 #: Descents of witnesses from scattered mixes: how many, how long, and which of their ends are kept.
-_PROBES = 600
+_PROBES = 200
 _DESCENT = 20
 _HURTS = 1.03
 _DISTINCT = 1e-3

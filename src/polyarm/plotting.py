@@ -150,7 +150,7 @@ def _draw_ranges(axes: "Axes", plan: dict[str, Any]) -> None:
     low, high = ranges["quantiles"][0], ranges["quantiles"][-1]
     label = f"truths from the ranges, {100 * low:g} to {100 * high:g} % (delta = {plan['delta']:g})"
     axes.fill_between(tolerances, pulls[:, 0], pulls[:, -1], color=_PULLS, alpha=0.35, linewidth=0, label=label)
-    axes.vlines(tolerances, pulls[:, 0], pulls[:, -1], color=_PULLS, linewidth=4)  # a single r has no area
+    axes.vlines(tolerances, pulls[:, 0], pulls[:, -1], color=_PULLS, linewidth=4, zorder=0)  # a single r has no area
 
 
 def _tidy(axes: "Axes") -> None:

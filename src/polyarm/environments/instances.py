@@ -107,7 +107,8 @@ class Guess:
 
     def _between(self, mu_shares: FloatArray, cost_shares: FloatArray) -> Instance:
         low, high = self.low, self.high
-        mu = low.mu + mu_shares * (high.mu - low.mu)
+        # Round-off must not lead beyond the high end: it may be the largest mean that a family has.
+        mu = np.minimum(low.mu + mu_shares * (high.mu - low.mu), high.mu)
         return Instance(low.name, low.source, low.problem, mu, low.A + cost_shares * (high.A - low.A))
 
 

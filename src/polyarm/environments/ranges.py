@@ -11,8 +11,15 @@ SCALED_MEANS = re.compile(r"mu_times_(\d+)")
 
 
 def name_range(table: dict[str, Any]) -> str | None:
-    """Return the first entry of an instance's table that is a pair, in words; None when there is none."""
-    return next((f"{place} is a range, {entry!r}" for place, entry in _lists(table) if len(entry) == 2), None)
+    """Return the first entry of an instance's table that is a range, in words; None when there is none.
+
+    None, too, if some entry is a list but no pair: that is a mistake, and not one about ranges.
+    """
+    lists = list(_lists(table))
+    if not lists or any(len(entry) != 2 for _, entry in lists):
+        return None
+    place, entry = lists[0]
+    return f"{place} is a range, {entry!r}"
 
 
 def split_ranges(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -93,7 +93,7 @@ def _draw_slack(axes: "Axes", trace: Trace) -> None:
 
 
 def plot_plan(plan: dict[str, Any], path: Path) -> None:
-    """Draw the pulls that a plan forecasts against the tolerance r, one colour per delta."""
+    """Draw the pulls that a plan forecasts against the tolerance r, one colour per delta, and a band for ranges."""
     check_target(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -113,6 +113,8 @@ def plot_plan(plan: dict[str, Any], path: Path) -> None:
             label = f"delta = {delta:g}" if name == "proved" else None
             axes.plot(tolerances, pulls, style, color=shade, marker="o", markersize=4, label=label)
     axes.plot([], [], ":", color="#555555", label="stylised thresholds")
+    if plan["ranges"] is not None:
+        _draw_ranges(axes, plan)
     runs = plan["simulated"]
     if runs is not None and runs["median_stop"] is not None:
         low = runs["median_stop"] - (runs["q25_stop"] or runs["median_stop"])
@@ -137,6 +139,18 @@ def plot_plan(plan: dict[str, Any], path: Path) -> None:
         figure.savefig(path, dpi=120)
     except OSError as error:
         raise InvalidInput(f"cannot write {path}: {error}") from None
+
+
+def _draw_ranges(axes: "Axes", plan: dict[str, Any]) -> None:
+    """Draw the pulls with proved thresholds over truths drawn from the ranges of a guess: a band between quantiles."""
+    ranges = plan["ranges"]
+    rows = sorted(ranges["forecasts"], key=lambda row: row["r"])
+    tolerances = [row["r"] for row in rows]
+    pulls = np.array([row["proved"] for row in rows], dtype=np.float64)  # an infinite quantile (None) is not drawn
+    low, high = ranges["quantiles"][0], ranges["quantiles"][-1]
+    label = f"truths from the ranges, {100 * low:g} to {100 * high:g} % (delta = {plan['delta']:g})"
+    axes.fill_between(tolerances, pulls[:, 0], pulls[:, -1], color=_PULLS, alpha=0.35, linewidth=0, label=label)
+    axes.vlines(tolerances, pulls[:, 0], pulls[:, -1], color=_PULLS, linewidth=4, zorder=0)  # a single r has no area
 
 
 def _tidy(axes: "Axes") -> None:

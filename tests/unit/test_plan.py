@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import polyarm
@@ -140,6 +141,7 @@ def test_json_is_strict_and_alone_on_standard_output(capsys: pytest.CaptureFixtu
         "forecasts",
         "simulated",
         "constraints",
+        "ranges",
     }
     assert "guess.png" in err
 
@@ -164,6 +166,7 @@ def test_the_report_and_the_picture(capsys: pytest.CaptureFixture[str], guess: P
         (["setup2-easy", "--delta", "2"], "delta"),
         (["setup2-easy", "--delta", "0.1", "--delta", "2"], "delta"),
         (["setup2-easy", "--seeds", "-3"], "seeds"),
+        (["setup2-easy", "--draws", "-1"], "draws"),
         (["setup2-easy", "--relax", "-0.1"], "relax"),
         (["setup2-easy", "--relax", "nan"], "relax"),
         (["setup2-easy", "--plot", "plan.txt"], "plan.txt"),
@@ -180,6 +183,149 @@ def test_a_mistake_is_one_message(
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
+
+
+def write_ranges(path: Path, mu: str = "[0.62, 0.74, 0.86]", costs: str = "[0.2, 0.8, 2.4]", more: str = "") -> Path:
+    text = GUESS.replace("[0.62, 0.74, 0.86]", mu).replace("[0.2, 0.8, 2.4]", costs)
+    path.write_text(text + more)
+    return path
+
+
+def test_ranges_without_width_give_the_point_forecast_for_every_draw(guess: Path) -> None:
+    point = polyarm.plan(guess, r=[0.06, 0.12], delta=[0.05, 0.2])
+    assert point["ranges"] is None
+    write_ranges(guess, mu="[0.62, [0.74, 0.74], 0.86]", costs="[0.2, 0.8, [2.4, 2.4]]")
+    plan = polyarm.plan(guess, r=[0.06, 0.12], delta=[0.05, 0.2], draws=3)
+    ranges = plan.pop("ranges")
+    del point["ranges"]
+    assert plan == point
+    assert (ranges["draws"], ranges["infeasible"]) == (3, 0)
+    assert [row["r"] for row in ranges["forecasts"]] == [0.06, 0.12]
+    for row, expected in zip(ranges["forecasts"], point["forecasts"][::2], strict=True):
+        assert row["delta"] == expected["delta"] == 0.05
+        for name in ("T", "stylised", "proved"):  # of three draws, the quantiles are the three
+            assert row[name] == [expected[name]] * 3
+
+
+def test_draws_are_reproducible_and_spread(guess: Path) -> None:
+    write_ranges(guess, mu="[0.62, [0.70, 0.78], 0.86]", costs="[0.2, 0.8, [1.8, 3.0]]")
+    seen: list[tuple[int, int]] = []
+    first = polyarm.plan(guess, r=0.12, delta=0.1, draws=4, progress=lambda done, total: seen.append((done, total)))
+    assert first == polyarm.plan(guess, r=0.12, delta=0.1, draws=4)
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1] == (len(seen), len(seen)), "the draws are part of the progress"
+    row = first["ranges"]["forecasts"][0]
+    for name in ("T", "stylised", "proved"):
+        assert 0.0 < row[name][0] < row[name][1] < row[name][2]
+    assert row["without_forecast"] == 0
+    assert polyarm.plan(guess, r=0.12, delta=0.1, draws=0)["ranges"] is None
+
+
+def test_draws_lie_in_their_ranges(guess: Path) -> None:
+    from polyarm.environments.instances import load_guess
+
+    write_ranges(guess, mu="[0.62, [0.70, 0.78], 0.86]", costs="[0.2, 0.8, [1.8, 3.0]]")
+    expected = load_guess(guess)
+    assert expected.middle().mu.tolist() == pytest.approx([0.62, 0.74, 0.86])
+    assert expected.middle().A[0].tolist() == pytest.approx([0.2, 0.8, 2.4])
+    drawn = expected.draw(200, seed=1)
+    means, costs = [truth.mu[1] for truth in drawn], [truth.A[0, 2] for truth in drawn]
+    assert 0.70 <= min(means) < 0.705
+    assert 0.775 < max(means) <= 0.78
+    assert 1.8 <= min(costs) < 1.9
+    assert 2.9 < max(costs) <= 3.0
+    assert abs(np.corrcoef(means, costs)[0, 1]) < 0.25, "independent"
+    assert {(*truth.mu[[0, 2]], *truth.A[0, :2]) for truth in drawn} == {(0.62, 0.86, 0.2, 0.8)}
+
+
+def test_infeasible_and_endless_draws_are_counted(guess: Path) -> None:
+    """Bound 0.1 on the price: the cheapest arm costs up to 0.3, so two draws in three have no feasible mix."""
+    write_ranges(guess, costs="[[0.0, 0.3], 0.8, 2.4]")
+    guess.write_text(guess.read_text().replace("b = [1.2, 1.1]", "b = [0.1, 1.1]"))
+    plan = polyarm.plan(guess, r=0.06, draws=12)
+    assert plan["value"] is None
+    assert plan["optimal_policy"] is None
+    assert 0 < plan["ranges"]["infeasible"] < 12
+    assert plan["ranges"]["forecasts"][0]["proved"][0] > 0.0
+    assert plan["constraints"][0]["reward_gained"] is None
+    # A price of exactly the bound, whatever is drawn: feasible, but never to be certified.
+    write_ranges(guess, mu="[0.62, [0.7, 0.8], 0.86]", costs="[0.1, 0.1, 0.1]")
+    guess.write_text(guess.read_text().replace("b = [1.2, 1.1]", "b = [0.1, 1.1]"))
+    row = polyarm.plan(guess, r=0.06, draws=3)["ranges"]["forecasts"][0]
+    assert row["without_forecast"] == 3
+    assert row["proved"] == row["T"] == [None, None, None]
+
+
+def test_a_plan_of_an_infeasible_middle_is_reported(capsys: pytest.CaptureFixture[str], guess: Path) -> None:
+    write_ranges(guess, costs="[[0.0, 0.3], 0.8, 2.4]")
+    guess.write_text(guess.read_text().replace("b = [1.2, 1.1]", "b = [0.1, 1.1]"))
+    picture = guess.with_suffix(".svg")
+    code, out, err = run(capsys, guess, "--r", 0.06, "--draws", 12, "--plot", picture)
+    assert code == 0, err
+    for word in ("no mix satisfies the constraints in the middle", "12 draws", "10 / 50 / 90 %"):
+        assert word in " ".join(out.split())
+    assert "truths from the ranges" in picture.read_text()
+    code, out, err = run(capsys, guess, "--r", 0.06, "--draws", 12, "--seeds", 2)
+    assert (code, out) == (2, "")
+    assert "nothing to simulate" in err
+    write_ranges(guess, costs="[[0.2, 0.3], 0.8, 2.4]")
+    guess.write_text(guess.read_text().replace("b = [1.2, 1.1]", "b = [0.1, 1.1]"))
+    code, out, err = run(capsys, guess, "--draws", 12)
+    assert (code, out) == (2, "")
+    assert "nor in 12 draws" in err
+
+
+def test_ranges_are_reported_and_drawn(capsys: pytest.CaptureFixture[str], guess: Path) -> None:
+    write_ranges(guess, mu="[0.62, [0.70, 0.78], 0.86]")
+    picture = guess.with_suffix(".svg")
+    code, out, err = run(capsys, guess, "--r", 0.06, "--r", 0.12, "--delta", 0.1, "--draws", 3, "--plot", picture)
+    assert code == 0, err
+    for word in ("if the middle of the ranges is right", "over truths drawn from the ranges (delta = 0.1)", "3 draws"):
+        assert word in " ".join(out.split())
+    assert "truths from the ranges" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("mu", "costs", "more", "said"),
+    [
+        ("[0.62, [0.78, 0.70], 0.86]", "[0.2, 0.8, 2.4]", "", "mu, entry 2: expected a range [low, high] with low <="),
+        ("[0.62, [0.7, 0.75, 0.8], 0.86]", "[0.2, 0.8, 2.4]", "", "mu, entry 2: expected a number or a range"),
+        ("[0.62, [0.7], 0.86]", "[0.2, 0.8, 2.4]", "", "mu, entry 2"),
+        ("[0.62, [0.7, nan], 0.86]", "[0.2, 0.8, 2.4]", "", "mu, entry 2"),
+        ("[0.62, 0.74, 0.86]", "[[-inf, 0.2], 0.8, 2.4]", "", "A, row 1, entry 1"),
+        ("[0.62, 0.74, 0.86]", '[0.2, 0.8, ["1.8", "3.0"]]', "", "A, row 1, entry 3"),
+        ("[0.62, 0.74, 0.86]", "[0.2, 0.8, [false, true]]", "", "A, row 1, entry 3"),
+        ("[0.62, 0.74, 0.86]", "[0.2, 0.8, [1.8, 3.0]]", "known = [true, false]", "row 1: expected numbers, as its"),
+        ("[[0.62, 0.7], 0.74]", "[0.2, 0.8, 2.4]", "", "A: expected 2 x 2 numbers"),
+    ],
+)
+def test_a_mistaken_range_is_one_message(
+    capsys: pytest.CaptureFixture[str], guess: Path, mu: str, costs: str, more: str, said: str
+) -> None:
+    code, out, err = run(capsys, write_ranges(guess, mu, costs, more))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+
+
+def test_both_ends_of_a_range_must_be_possible_means(capsys: pytest.CaptureFixture[str], guess: Path) -> None:
+    write_ranges(guess, mu="[0.62, 0.74, [0.86, 1.2]]", more='family = "bernoulli"')
+    guess.write_text(guess.read_text().replace("reward_std = 0.25", ""))
+    code, out, err = run(capsys, guess)
+    assert (code, out) == (2, "")
+    assert "expected means from 0 to 1 for family 'bernoulli', got [1.2]" in err
+
+
+@pytest.mark.parametrize("command", ["run", "simulate", "bound"])
+def test_ranges_are_for_plans_only(capsys: pytest.CaptureFixture[str], guess: Path, command: str) -> None:
+    write_ranges(guess, costs="[0.2, 0.8, [1.8, 3.0]]")
+    with pytest.raises(SystemExit) as done:
+        main([command, str(guess)])
+    out, err = capsys.readouterr()
+    assert (done.value.code, out) == (2, "")
+    assert "A, row 1, entry 3 is a range, [1.8, 3.0]: ranges are for `polyarm plan`" in err
+    assert len(err.strip().splitlines()) == 1
 
 
 def test_a_problem_without_a_guess_is_told_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,23 +1,22 @@
 r"""The last few per cent of a plan: local solves over allocation and answer at once, against a list of cuts.
 
-The soft minimum of `ascent` gets near the optimum fast and then creeps; here the hard minimum is raised by sequential
-quadratic programming. A cut enters by its root, :math:`\sqrt{f_k}`: for a row that is slack over length, which is
-nearly linear in p.
+The soft minimum of `ascent` gets near the optimum fast and then creeps; here the hard minimum is raised by linear
+programs. A cut enters by its root, :math:`\sqrt{f_k}`: for a row that is slack over length, nearly linear in p.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import linprog
 
-from polyarm._types import BoolArray, FloatArray
+from polyarm._types import FloatArray
 
-#: Cuts whose root is within this factor of the least are taken in from the start.
+#: Cuts whose root is within this factor of the least, at a point that was looked at, are taken into account.
 _NEAR = 1.4
-#: A cut that was left out is taken in when its root falls below this multiple of the least.
-_MISSED = 1.2
-_SOLVES = 4
-_ITERATIONS = 40
+_STEPS = 12
+_SHRINK = 0.3
+#: A step that promises to gain less than this share is not worth taking.
+_GAIN = 1e-4
 
 
 class Cuts(NamedTuple):
@@ -65,82 +64,77 @@ def improve_locally(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Maximise the least cut within `trust` of a plan; returns allocation, answer and the least cut there.
 
-    Far cuts are left out at first; those that the solution falls below are taken in, and it is solved again. `fixed`
+    Each step maximises the least of the linearised roots within `reach`, which shrinks when the step misleads. `fixed`
     leaves the allocation alone; otherwise no share of it falls below `floor`, or below what it was.
     """
-    roots, _ = root_cuts(cuts, allocation, answer)
-    unit = float(roots.min())
-    if unit <= 0.0:
-        return allocation, answer, 0.0
-    taken = roots <= _NEAR * unit
     w, p = allocation, answer
-    for _ in range(_SOLVES):
-        w, p = _solve(cuts, taken, allocation, answer, unit, trust, floor, fixed)
-        roots, _ = root_cuts(cuts, w, p)
-        missed = ~taken & (roots < _MISSED * roots[taken].min())
-        if not missed.any():
+    roots, slopes = root_cuts(cuts, w, p)
+    least = float(roots.min())
+    if least <= 0.0:
+        return allocation, answer, 0.0
+    floors = allocation if fixed else np.minimum(allocation, floor)
+    lowest = np.concatenate([np.maximum(floors, allocation - trust), np.maximum(0.0, answer - trust)])
+    highest = np.concatenate([allocation if fixed else allocation + trust, answer + trust])
+    taken = roots <= _NEAR * least
+    reach = trust
+    for _ in range(_STEPS):
+        here = np.concatenate([w, p])
+        box = np.maximum(lowest, here - reach), np.minimum(highest, here + reach)
+        # In units of the least root: linear programs are solved to about 1e-7, and roots can be small.
+        step = _maximise_linearised(roots[taken] / least, slopes[taken] / least, here, box, cuts.known_rows)
+        if step is None or step.least < 1.0 + _GAIN:
             break
-        taken |= missed
-    return w, p, max(float(roots.min()), 0.0) ** 2
+        trial_w = allocation if fixed else _normalise(step.point[: w.size], floors)
+        trial_p = _return_to_known(cuts.known_rows, p, _normalise(step.point[w.size :], np.zeros(p.size)))
+        trial_roots, trial_slopes = root_cuts(cuts, trial_w, trial_p)
+        reached = float(trial_roots.min())
+        taken |= trial_roots <= _NEAR * reached
+        if reached <= least:
+            reach *= _SHRINK
+            continue
+        w, p, roots, slopes, least = trial_w, trial_p, trial_roots, trial_slopes, reached
+    return w, p, least**2
 
 
-def _solve(
-    cuts: Cuts,
-    taken: BoolArray,
-    allocation: FloatArray,
-    answer: FloatArray,
-    unit: float,
-    trust: float,
-    floor: float,
-    fixed: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Maximise the least root, in units of `unit`, of the cuts taken."""
-    n = answer.size
+def _normalise(shares: FloatArray, floors: FloatArray) -> FloatArray:
+    """Undo the round-off of a linear program: shares above their floors, and a sum of one."""
+    floored = np.maximum(shares, floors)
+    normalised: FloatArray = floored / floored.sum()
+    return normalised
 
-    def margins(z: FloatArray) -> FloatArray:
-        roots, _ = root_cuts(cuts, z[:n], z[n:-1])
-        above: FloatArray = roots[taken] / unit - z[-1]
-        return above
 
-    def margins_slope(z: FloatArray) -> FloatArray:
-        _, slopes = root_cuts(cuts, z[:n], z[n:-1])
-        return np.hstack([slopes[taken] / unit, np.full((int(taken.sum()), 1), -1.0)])
+class _Step(NamedTuple):
+    """Where a linear program leads, and the least linearised root that it promises there."""
 
+    point: FloatArray
+    least: float
+
+
+def _maximise_linearised(
+    roots: FloatArray,
+    slopes: FloatArray,
+    here: FloatArray,
+    box: tuple[FloatArray, FloatArray],
+    known_rows: FloatArray,
+) -> _Step | None:
+    """Maximise the least of roots that are linear around `here`, over plans (w, p) in a box; None if that fails."""
+    n = here.size // 2
+    # Variables: w, p, and the least root.
+    above = np.hstack([-slopes, np.ones((roots.size, 1))])
+    imposed = np.hstack([np.zeros((len(known_rows), n)), known_rows, np.zeros((len(known_rows), 1))])
     sums = np.zeros((2, 2 * n + 1))
     sums[0, :n] = sums[1, n:-1] = 1.0
-    sums = sums[1:] if fixed else sums
-    constraints: list[dict[str, Any]] = [
-        {"type": "ineq", "fun": margins, "jac": margins_slope},
-        {"type": "eq", "fun": lambda z: sums @ z - 1.0, "jac": lambda z: sums},
-    ]
-    known = cuts.known_rows
-    if known.size:
-        imposed = np.hstack([np.zeros((len(known), n)), -known, np.zeros((len(known), 1))])
-        constraints.append({"type": "ineq", "fun": lambda z: imposed @ z, "jac": lambda z: imposed})
-    reach = 0.0 if fixed else trust
-    floors = np.minimum(allocation, floor)
-    bounds = [(max(f, x - reach), min(1.0, x + reach)) for x, f in zip(allocation, floors, strict=True)]
-    bounds += [(max(0.0, x - trust), min(1.0, x + trust)) for x in answer] + [(0.0, 10.0)]
-    downhill = np.zeros(2 * n + 1)
-    downhill[-1] = -1.0
-    solve: Any = minimize  # its stubs refuse constraint dictionaries with Jacobians
-    found = solve(
-        lambda z: -float(z[-1]),
-        np.concatenate([allocation, answer, [1.0]]),
-        jac=lambda z: downhill,
-        method="SLSQP",
-        bounds=bounds,
-        constraints=constraints,
-        options={"maxiter": _ITERATIONS, "ftol": 1e-6},
+    objective = np.zeros(2 * n + 1)
+    objective[-1] = -1.0
+    found = linprog(
+        objective,
+        A_ub=np.vstack([above, imposed]),
+        b_ub=np.concatenate([roots - slopes @ here, np.zeros(len(known_rows))]),
+        A_eq=sums,
+        b_eq=[1.0, 1.0],
+        bounds=[*zip(*box, strict=True), (None, None)],
     ).x
-    if not np.all(np.isfinite(found)):
-        return allocation, answer
-    p = np.maximum(found[n:-1], 0.0)
-    p = _return_to_known(known, answer, p / p.sum())
-    if fixed:
-        return allocation, p
-    w = np.maximum(found[:n], floors)
-    return w / w.sum(), p
+    return None if found is None else _Step(found[:-1], float(found[-1]))
 
 
 def _return_to_known(known: FloatArray, safe: FloatArray, mix: FloatArray) -> FloatArray:

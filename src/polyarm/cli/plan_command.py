@@ -25,13 +25,16 @@ def plan(
     relax: Annotated[
         float | None, typer.Option(help="By how much to relax each bound to price it. Default: 5 % of it.")
     ] = None,
+    draws: Annotated[
+        int, typer.Option(help="If the guess has ranges: plan for this many truths drawn from them.", metavar="N")
+    ] = 20,
     plot: Annotated[Path | None, typer.Option(help="Save a picture of pulls against r (PNG, PDF or SVG).")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Forecast how many pulls an exploration will take, before the first one.
 
-    The guess is an instance file: means mu, costs A and bounds b as you expect them. The first r and the first delta
-    are those of the simulation and of the prices.
+    The guess is an instance file: means mu, costs A and bounds b as you expect them; an entry of mu or A may be a
+    range, [low, high]. The first r and the first delta are those of the simulation and of the prices.
     """
     from polyarm.cli import report
     from polyarm.cli.plan_report import show_plan
@@ -42,7 +45,7 @@ def plan(
 
         check_target(plot)
     with report.progress_bar("planning", quiet=as_json) as progress:
-        result = make_plan(instance, r, delta, seeds=seeds, relax=relax, progress=progress)
+        result = make_plan(instance, r, delta, seeds=seeds, relax=relax, draws=draws, progress=progress)
     show_plan(result, as_json)
     if plot is not None:
         from polyarm.plotting import plot_plan

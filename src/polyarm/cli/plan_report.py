@@ -12,8 +12,27 @@ def show_plan(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
+    if result["value"] is None:
+        console.print(
+            f"[bold]{result['instance']}[/bold]: no mix satisfies the constraints in the middle of the ranges; the "
+            "forecasts are for truths drawn from them",
+            highlight=False,
+            soft_wrap=True,
+        )
+    else:
+        _show_forecasts(result)
+    if result["ranges"] is not None:
+        _show_ranges(result)
+    if result["simulated"] is not None:
+        _show_simulated(result)
+    if result["constraints"]:
+        _show_prices(result)
+
+
+def _show_forecasts(result: dict[str, Any]) -> None:
+    guess = "guess" if result["ranges"] is None else "middle of the ranges"
     console.print(
-        f"[bold]{result['instance']}[/bold]: best value {result['value']:.4f} if the guess is right",
+        f"[bold]{result['instance']}[/bold]: best value {result['value']:.4f} if the {guess} is right",
         highlight=False,
         soft_wrap=True,
     )
@@ -36,10 +55,30 @@ def show_plan(result: dict[str, Any], as_json: bool) -> None:
         style="dim",
         highlight=False,
     )
-    if result["simulated"] is not None:
-        _show_simulated(result)
-    if result["constraints"]:
-        _show_prices(result)
+
+
+def _show_ranges(result: dict[str, Any]) -> None:
+    ranges = result["ranges"]
+    quantiles = " / ".join(f"{100 * q:g}" for q in ranges["quantiles"]) + " %"
+    table = Table(title=f"over truths drawn from the ranges (delta = {result['delta']:g}): quantiles {quantiles}")
+    for name in ("r", "T*", "stylised thresholds", "proved thresholds", "draws without an end"):
+        table.add_column(name, justify="right")
+    for row in ranges["forecasts"]:
+        table.add_row(
+            f"{row['r']:g}",
+            " / ".join(number(value, 1) for value in row["T"]),
+            " / ".join(number(value) for value in row["stylised"]),
+            " / ".join(number(value) for value in row["proved"]),
+            f"{row['without_forecast']}",
+        )
+    console.print(table)
+    console.print(
+        f"{ranges['draws']} draws, of which {ranges['infeasible']} are left out: no mix is feasible there. Draws "
+        "without an end, where no certificate is ever due, count as infinite.",
+        style="dim",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _show_simulated(result: dict[str, Any]) -> None:
@@ -64,6 +103,6 @@ def _show_prices(result: dict[str, Any]) -> None:
             f"{row['relaxed_by']:g}",
             number(row["pulls"]),
             "-" if row["saved"] is None else f"{row['saved']:+,.0f}",
-            f"{row['reward_gained']:.4f}",
+            "-" if row["reward_gained"] is None else f"{row['reward_gained']:.4f}",
         )
     console.print(table)

@@ -1,6 +1,5 @@
 """Instances: problems whose truth is known, shipped with the package or read from a TOML file."""
 
-import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
+from polyarm.environments.ranges import SCALED_MEANS, name_range, split_ranges
 from polyarm.environments.synthetic import SyntheticWorld, build_world
 from polyarm.errors import InvalidInput, unknown_name
 from polyarm.families.family import make_family
@@ -36,7 +36,6 @@ _KEYS = {
     "noise",
     "optimal_policy",
 }
-_SCALED_MEANS = re.compile(r"mu_times_(\d+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +85,33 @@ class Instance:
         return Instance(self.name, self.source, self.problem.replace(**changes), self.mu, self.A)
 
 
+@dataclass(frozen=True)
+class Guess:
+    """What is expected of a truth: every mean and cost between those of two instances that agree on all else.
+
+    `has_ranges` says whether any was stated as a range.
+    """
+
+    low: Instance
+    high: Instance
+    has_ranges: bool
+
+    def middle(self) -> Instance:
+        """Return the instance in the middle of all ranges."""
+        return self._between(np.full_like(self.low.mu, 0.5), np.full_like(self.low.A, 0.5))
+
+    def draw(self, count: int, seed: int) -> list[Instance]:
+        """Return instances whose means and costs are uniform on their ranges, independently of each other."""
+        rng = np.random.default_rng(seed)
+        return [self._between(rng.random(self.low.mu.shape), rng.random(self.low.A.shape)) for _ in range(count)]
+
+    def _between(self, mu_shares: FloatArray, cost_shares: FloatArray) -> Instance:
+        low, high = self.low, self.high
+        # Round-off must not lead beyond the high end: it may be the largest mean that a family has.
+        mu = np.minimum(low.mu + mu_shares * (high.mu - low.mu), high.mu)
+        return Instance(low.name, low.source, low.problem, mu, low.A + cost_shares * (high.A - low.A))
+
+
 def _require_means_in_domain(problem: Problem, mu: FloatArray) -> None:
     family = make_family(problem.family, problem.n_arms, problem.reward_std, problem.reward_range)
     outside = (mu < family.low) | (mu > family.high)
@@ -107,9 +133,24 @@ def load_instance(name_or_path: str | Path) -> Instance:
 
     A file with several tables is addressed as `file.toml:table`.
     """
+    return _read_instance(*_find_table(name_or_path))
+
+
+def load_guess(name_or_path: str | Path) -> Guess:
+    """Load a guess: an instance (see `load_instance`) whose entries of mu and A may be ranges, [low, high]."""
+    name, table = _find_table(name_or_path)
+    try:
+        low, high = split_ranges(table)
+    except InvalidInput as error:
+        raise InvalidInput(f"instance {name!r}: {error}") from None
+    return Guess(_read_instance(name, low), _read_instance(name, high), name_range(table) is not None)
+
+
+def _find_table(name_or_path: str | Path) -> tuple[str, dict[str, Any]]:
+    """Return the name and the table of an instance that is shipped or in a file."""
     text = str(name_or_path)
     if text in _shipped():
-        return _read_instance(text, _shipped()[text])
+        return text, _shipped()[text]
     path, _, table = text.partition(".toml:")
     if table:
         path += ".toml"
@@ -125,7 +166,7 @@ def load_instance(name_or_path: str | Path) -> Instance:
         table = next(iter(tables))
     if table not in tables:
         raise unknown_name(f"instance in {path}", table, tables)
-    return _read_instance(table, tables[table])
+    return table, tables[table]
 
 
 @cache
@@ -142,7 +183,7 @@ def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
         raise InvalidInput(f"no such instance file: {path}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"cannot read {path}: {error}") from None
-    if any(key in {"A", "b", "mu"} or _SCALED_MEANS.fullmatch(key) for key in content):
+    if any(key in {"A", "b", "mu"} or SCALED_MEANS.fullmatch(key) for key in content):
         return {path.stem: content}
     for name, value in content.items():
         if not isinstance(value, dict):
@@ -159,8 +200,11 @@ def _read_instance(name: str, table: dict[str, Any]) -> Instance:
 
 def _build_instance(name: str, table: dict[str, Any]) -> Instance:
     for key in table:
-        if key not in _KEYS and not _SCALED_MEANS.fullmatch(key):
+        if key not in _KEYS and not SCALED_MEANS.fullmatch(key):
             raise unknown_name("key", key, _KEYS)
+    open_entry = name_range(table)
+    if open_entry is not None:
+        raise InvalidInput(f"{open_entry}: ranges are for `polyarm plan`; a truth is one number")
     mu = _read_means(table)
     K = mu.size
     if "A" in table and "b" not in table:
@@ -198,12 +242,12 @@ def _default_names(d: int) -> list[str]:
 
 
 def _read_means(table: dict[str, Any]) -> FloatArray:
-    given = [key for key in table if key == "mu" or _SCALED_MEANS.fullmatch(key)]
+    given = [key for key in table if key == "mu" or SCALED_MEANS.fullmatch(key)]
     if not given:
         raise InvalidInput("mu: required, but not given: the true mean reward of each arm")
     if len(given) > 1:
         raise InvalidInput(f"mu: expected one way of giving the means, got {', '.join(given)}")
-    scaled = _SCALED_MEANS.fullmatch(given[0])
+    scaled = SCALED_MEANS.fullmatch(given[0])
     times = int(scaled[1]) if scaled else 1
     if times == 0:
         raise InvalidInput(f"{given[0]}: expected a positive number of observations")

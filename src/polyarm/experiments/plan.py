@@ -9,11 +9,11 @@ import numpy as np
 
 from polyarm.bounds.forecast import forecast_pulls, stylised_pulls
 from polyarm.bounds.joint import JointSearch, JointTime, Plan, joint_time
-from polyarm.environments.instances import Instance, load_instance
+from polyarm.environments.instances import Guess, Instance, load_guess
 from polyarm.errors import InvalidInput
 from polyarm.experiments.simulate import simulate
 from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule, check_certifiable
-from polyarm.problem import Model, Problem, build_model
+from polyarm.problem import Model, Optimum, Problem, build_model
 from polyarm.problem_file import load_problem
 
 Progress = Callable[[int, int], None]
@@ -28,6 +28,10 @@ _PATIENCE = 4.0
 _LONGEST_RUN = 20_000_000
 #: Where the search for a number of pulls begins when nothing is known of it.
 _SOME_PULLS = 1e4
+#: Truths drawn from ranges are summed up by these quantiles.
+QUANTILES = (0.1, 0.5, 0.9)
+_DRAWS = 20
+_DRAWING_SEED = 0
 
 
 def plan(
@@ -37,6 +41,7 @@ def plan(
     *,
     seeds: int = 0,
     relax: float | None = None,
+    draws: int = _DRAWS,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Return what an exploration of a guessed truth will cost, as plain JSON types; what is infinite is None.
@@ -45,27 +50,26 @@ def plan(
     first r and the first delta are those of the simulation (`seeds` runs of `certex`, none by default) and of the
     prices: what relaxing each bound by `relax`, in its own units (default: 5 %), does to the pulls.
 
+    A file may give ranges, [low, high], for entries of mu and A. All this is then for the middle guess, and the
+    forecasts at the first delta are made again for `draws` truths from the ranges, always the same ones.
+
     Keys: instance, r, delta, value, optimal_policy, forecasts (one per r and delta: T, certified_T, lower_T, and the
     pulls until `certex` stops with stylised and with proved thresholds, were all its estimates exact), allocation,
-    answer, simulated, constraints. `progress(done, total)` is called as the work goes on.
+    answer, simulated, constraints, ranges. `progress(done, total)` is called as the work goes on.
     """
-    instance = _load_guess(guess)
+    expected = _load_guess(guess)
+    instance = expected.middle()
     tolerances, deltas = _choose(instance.problem, r, delta)
-    seeds = _check_seeds(seeds)
+    seeds, draws = _check_count("seeds", seeds), _check_count("draws", draws)
     instance = _change(instance, r=tolerances[0], delta=deltas[0])
     relaxed = [_relax(instance, i, relax) for i in range(instance.problem.n_constraints)]
+    drawn = expected.draw(draws, _DRAWING_SEED) if expected.has_ranges else []
+    feasible = [truth for truth in drawn if truth.optimum() is not None]
     best = instance.optimum()
     if best is None:
-        raise InvalidInput(
-            f"instance {instance.name!r}: no mix satisfies the constraints as guessed: nothing to plan for"
-        )
-    for tolerance in tolerances:
-        if tolerance == 0.0:
-            raise InvalidInput("r = 0: nothing can be certified without a tolerance; choose r > 0")
-        check_certifiable(instance.problem.replace(r=tolerance))
-    for level in deltas:
-        instance.problem.replace(delta=level)  # raises when it is no probability
-    steps = len(tolerances) + len(relaxed) + seeds
+        _require_a_feasible_draw(instance, len(drawn), len(feasible), seeds)
+    _check_plannable(instance.problem, tolerances, deltas)
+    steps = len(tolerances) * (1 + len(feasible)) + len(relaxed) + seeds
     done = 0
 
     def advance(by: int) -> None:
@@ -87,28 +91,50 @@ def plan(
     prices = []
     for i, (amount, changed) in enumerate(relaxed):
         there = _proved_pulls(changed, None, here or _SOME_PULLS)
-        prices.append(_price(instance, i, amount, best.value, changed, here, there))
+        prices.append(_price(instance, i, amount, best, changed, here, there))
         advance(1)
+    ranges = _survey(drawn, feasible, tolerances, deltas[0], advance) if drawn else None
     simulated = _simulate(instance, seeds, here, advance) if seeds else None
     return {
         "instance": instance.name,
         "r": tolerances[0],
         "delta": deltas[0],
-        "value": best.value,
-        "optimal_policy": best.policy.tolist(),
+        "value": None if best is None else best.value,
+        "optimal_policy": None if best is None else best.policy.tolist(),
         "allocation": None if first is None else first.allocation.tolist(),
         "answer": None if first is None else first.answer.tolist(),
         "forecasts": forecasts,
         "simulated": simulated,
         "constraints": prices,
+        "ranges": ranges,
     }
 
 
-def _load_guess(guess: str | Path | Instance) -> Instance:
+def _require_a_feasible_draw(instance: Instance, draws: int, feasible: int, seeds: int) -> None:
+    """Refuse a guess whose middle is infeasible, unless some of the truths drawn from its ranges are not."""
+    nothing = f"instance {instance.name!r}: no mix satisfies the constraints as guessed"
+    if not draws:
+        raise InvalidInput(f"{nothing}: nothing to plan for")
+    if not feasible:
+        raise InvalidInput(f"{nothing}, neither in the middle of the ranges nor in {draws} draws: nothing to plan for")
+    if seeds:
+        raise InvalidInput(f"seeds: nothing to simulate; {nothing} in the middle of the ranges")
+
+
+def _check_plannable(problem: Problem, tolerances: list[float], deltas: list[float]) -> None:
+    for tolerance in tolerances:
+        if tolerance == 0.0:
+            raise InvalidInput("r = 0: nothing can be certified without a tolerance; choose r > 0")
+        check_certifiable(problem.replace(r=tolerance))
+    for level in deltas:
+        problem.replace(delta=level)  # raises when it is no probability
+
+
+def _load_guess(guess: str | Path | Instance) -> Guess:
     if isinstance(guess, Instance):
-        return guess
+        return Guess(guess, guess, has_ranges=False)
     try:
-        return load_instance(guess)
+        return load_guess(guess)
     except InvalidInput:
         try:
             load_problem(guess)
@@ -146,10 +172,10 @@ def _numbers(field: str, values: Any) -> list[float]:
     return [float(value) for value in listed]
 
 
-def _check_seeds(seeds: Any) -> int:
-    if isinstance(seeds, bool) or not isinstance(seeds, int | np.integer) or seeds < 0:
-        raise InvalidInput(f"seeds: expected a whole number, 0 or more, got {seeds!r}")
-    return int(seeds)
+def _check_count(field: str, count: Any) -> int:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+        raise InvalidInput(f"{field}: expected a whole number, 0 or more, got {count!r}")
+    return int(count)
 
 
 def _change(instance: Instance, **changes: Any) -> Instance:
@@ -207,7 +233,7 @@ def _price(
     instance: Instance,
     row: int,
     amount: float,
-    value: float,
+    before: Optimum | None,
     relaxed: Instance,
     pulls: float | None,
     relaxed_pulls: float | None,
@@ -221,8 +247,43 @@ def _price(
         "relaxed_by": amount,
         "pulls": relaxed_pulls,
         "saved": None if pulls is None or relaxed_pulls is None else pulls - relaxed_pulls,
-        "reward_gained": 0.0 if best is None else max(best.value - value, 0.0),
+        "reward_gained": None if before is None or best is None else max(best.value - before.value, 0.0),
     }
+
+
+def _survey(
+    drawn: list[Instance],
+    feasible: list[Instance],
+    tolerances: list[float],
+    delta: float,
+    advance: Callable[[int], None],
+) -> dict[str, Any]:
+    """Forecast for every feasible truth drawn from the ranges, and sum up by quantiles."""
+    surveyed = []
+    for tolerance in tolerances:
+        rows = []
+        for truth in feasible:
+            changed = _change(truth, r=tolerance, delta=delta)
+            rows.append(_forecast(changed, _find_time(changed)))
+            advance(1)
+        summary = {name: _quantiles([row[name] for row in rows]) for name in ("T", "stylised", "proved")}
+        endless = sum(row["proved"] is None for row in rows)
+        surveyed.append({"r": tolerance, "delta": delta, "without_forecast": endless, **summary})
+    return {
+        "draws": len(drawn),
+        "infeasible": len(drawn) - len(feasible),
+        "quantiles": list(QUANTILES),
+        "forecasts": surveyed,
+    }
+
+
+def _quantiles(values: list[float | None]) -> list[float | None]:
+    """Return the quantiles of what was met, never between two values: one of them may be infinite (None)."""
+    if not values:
+        return [None] * len(QUANTILES)
+    numbers = [math.inf if value is None else value for value in values]
+    found = np.quantile(numbers, QUANTILES, method="inverted_cdf")
+    return [float(value) if math.isfinite(value) else None for value in found]
 
 
 def _simulate(instance: Instance, seeds: int, forecast: float | None, advance: Callable[[int], None]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ _SMALLEST_BLOCK = 2.0
 _INERTIA = 0.85
 _EVEN = 0.1
 #: The first start comes when the plan has this share of the pulls that it expects to need.
-_START_AT = 0.2
+START_AT = 0.2
 #: A later start comes when there are this many times as many pulls as at the last.
 _RESTART_AT = 4.0
 #: At least and at most this many times the pulls since a start are planned to come.
@@ -172,14 +172,18 @@ class BlocksWork(NamedTuple):
     block: BlockWork
 
 
+def expected_pricing(levels: Levels) -> Pricing:
+    """Return the thresholds that an exploration plans for before its first start."""
+    return fixed_pricing(*expect_thresholds(levels))
+
+
 def build_blocks(certified: CertifiedRule, levels: Levels, model: Model) -> tuple[BlocksRule, BlocksState, BlocksWork]:
     """Make the rule, a fresh state and scratch; `levels` is how the averaged certificate spends its part of delta."""
     n_arms, d = model.reward_noise.size, model.known.size
-    cost, reward = expect_thresholds(levels)
     rule = BlocksRule(
         certified=certified,
         levels=levels,
-        pricing=fixed_pricing(cost, reward),
+        pricing=expected_pricing(levels),
         least_pulls=min(0.5, 2.0 / math.sqrt(n_arms)),
         iterations=60,
         challenger_iterations=40,
@@ -404,11 +408,11 @@ def _consider_start(rule: BlocksRule, rate: float, state: BlocksState, model: Mo
     block = state.block
     steps = float(state.round.counters[STEPS])
     j = block.tallies[N_STARTS]
-    if j == block.starts.begun.size or steps * rate < _START_AT:
+    if j == block.starts.begun.size or steps * rate < START_AT:
         return
     if j > 0 and steps < _RESTART_AT * block.starts.begun[j - 1]:
         return
-    most = steps / _START_AT if j == 0 else _RESTART_AT * steps
+    most = steps / START_AT if j == 0 else _RESTART_AT * steps
     expected = min(max(1.0 / rate, steps), most)
     allocation = state.round.allocation
     begin(j, steps, expected, allocation, state.planned[1], model, block.starts)
@@ -526,7 +530,7 @@ def _turn_block(rule: BlocksRule, state: BlocksState, model: Model, work: Blocks
     for a in range(n_arms):
         core.answer[a] = block.answer[a]
     begun = block.starts.begun[j] if j >= 0 else 0.0
-    pulls = state.forecasts[j] if j >= 0 else (1.0 + _START_AT) / max(rate, 1e-15)
+    pulls = state.forecasts[j] if j >= 0 else (1.0 + START_AT) / max(rate, 1e-15)
     state.clock[EXPECTED_STOP] = max(begun + pulls, float(core.counters[STEPS]))
     open_block(core.estimates, block)
     return KEEP_SAMPLING

@@ -1,10 +1,10 @@
 r"""Certified lower bound on the reward statistic Z_0 = min_q g(q), which is not convex in q.
 
 The mixes are cut into boxes, :math:`l \le q \le u`. What is not convex in g are the squared norms that it divides by,
-and they are separable: within a box every square lies below its chord, :math:`q_a^2 \le (l_a + u_a) q_a - l_a u_a`. Put
-chords for squares and each part of g becomes a square over a linear function, which is convex, and smaller. A convex
-function lies above its tangents: for any prices y >= 0 and any shares theta in [0, 1], with x the reward gap or the cost
-of a row, n the chord of its squared norm, and kappa the least value of a row's part (see `joint`),
+and they are separable: within a box every square lies below its chord, :math:`q_a^2 \le (l_a + u_a) q_a - l_a u_a`.
+Put chords for squares and each part of g becomes a square over a linear function, which is convex, and smaller. A
+convex function lies above its tangents: for any prices y >= 0 and any shares theta in [0, 1], with x the reward gap or
+the cost of a row, n the chord of its squared norm, and kappa the least value of a row's part (see `joint`),
 
 .. math:: \max\Big\{\frac{x_+^2}{2 n}, \kappa\Big\} \ge \theta \big(y x - \tfrac12 y^2 n\big) + (1 - \theta) \kappa .
 
@@ -12,9 +12,9 @@ The right side is linear in q, and its least value over the mixes of a box is fo
 the lowest slopes as much as they may have. So the bound of a box holds *for any* y and theta: inexact inner solves can
 only make the search longer, never wrong. (A known row has no noise, n = 0: any price will do.)
 
-The best prices are those of the tangent where the convex function is smallest; that point is looked for by moving shares
-from one arm to another. It is also where the box is divided, in the arm whose chord is farthest above its square: there
-both parts touch the square, so that the bound at that very point is exact afterwards, in this arm.
+The best prices are those of the tangent where the convex function is smallest; that point is looked for by moving
+shares from one arm to another. It is also where the box is divided, in the arm whose chord is farthest above its
+square: there the chords of both parts touch the square.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,11 @@ _LEAST_LENGTH = 1e-6
 _BLUR = 0.02
 #: Breaking a known row by this share of its largest entry costs half of what is to be exceeded, at first.
 _SOFTNESS = 0.05
-#: The price of a known row is at most this many times what is to be exceeded, per largest entry: beyond it is round-off.
+#: ... and after every look from a mix that breaks it this many times more.
+_STIFFEN = 0.25
+#: Breaking a known row by this share of its largest entry is as good as keeping it.
+_BROKEN = 1e-7
+#: The price of a known row is at most this many times what is to be exceeded, per largest entry: more is round-off.
 _LARGEST_PRICE = 1e5
 #: Bounds are lowered by this share of the largest numbers that they are made of.
 _ROUND_OFF = 1e-13
@@ -134,7 +138,7 @@ class BranchWork(NamedTuple):
     descent: DescentWork
 
 
-def size_branch(n_arms: int, n_constraints: int, max_nodes: int) -> Size:  # noqa: ARG001
+def size_branch(n_arms: int, n_constraints: int, max_nodes: int) -> Size:
     """How much of an arena a search takes, of however many nodes: those that are done with are not kept."""
     k, n = n_arms, n_constraints + 1
     descent = size_descent(k, n_constraints)
@@ -245,11 +249,11 @@ def _touch(x: float, n: float, floor: float, softness: float, held: float, most:
 
 
 @kernel
-def _write_tangent(cut: float, cuts: Cuts, look: Look) -> float:
+def _write_tangent(scale: float, cuts: Cuts, look: Look) -> float:
     """Write prices and tolls of the tangent at `look.x` and `look.n`; returns what the floors add."""
     free = 0.0
     for k in range(look.x.size):
-        most = _LARGEST_PRICE * cut / cuts.sizes[0, k]
+        most = _LARGEST_PRICE * scale / cuts.sizes[0, k]
         y, share, _ = _touch(look.x[k], look.n[k], cuts.floors[k], cuts.softness[k], look.held[k], most)
         look.prices[k] = share * y
         look.tolls[k] = 0.5 * share * y * y if cuts.softness[k] == 0.0 else 0.0
@@ -298,18 +302,19 @@ def _bound(free: float, cuts: Cuts, look: Look, box: Box) -> float:
         bound += share * box.slopes[lowest]
         left -= share
         box.marks[lowest] = 2
-    return bound - _ROUND_OFF * size
+    bound -= _ROUND_OFF * size
+    return bound if bound >= 0.0 else 0.0  # what is no number bounds nothing
 
 
 @kernel
-def _choose_step(most: float, slope: float, cut: float, cuts: Cuts, look: Look) -> float:
-    """How far to move along `look.x_steps`, at most `most`: to where the convex function is flat (Newton, bracketed)."""
+def _choose_step(most: float, slope: float, scale: float, cuts: Cuts, look: Look) -> float:
+    """How far to move along `look.x_steps`, at most `most`: to where the function is flat (Newton, bracketed)."""
     step, low, high = 0.0, 0.0, most
     for _ in range(_NEWTON_STEPS):
         rise, bend = 0.0, 0.0
         for k in range(look.x.size):
             x, n = look.x[k] + step * look.x_steps[k], max(look.n[k] + step * look.n_steps[k], cuts.least[k])
-            limit = _LARGEST_PRICE * cut / cuts.sizes[0, k]
+            limit = _LARGEST_PRICE * scale / cuts.sizes[0, k]
             y, share, growth = _touch(x, n, cuts.floors[k], cuts.softness[k], look.held[k], limit)
             if y > 0.0 and cuts.softness[k] > 0.0:
                 rise += y * look.x_steps[k]
@@ -334,7 +339,7 @@ def _choose_step(most: float, slope: float, cut: float, cuts: Cuts, look: Look) 
 
 
 @kernel
-def _move_shares(cut: float, cuts: Cuts, look: Look, box: Box) -> None:
+def _move_shares(scale: float, cuts: Cuts, look: Look, box: Box) -> None:
     """Lower the convex function: time and again from the arm with the highest slope to the one with the lowest."""
     movers = 0
     for a in range(box.mix.size):
@@ -352,43 +357,54 @@ def _move_shares(cut: float, cuts: Cuts, look: Look, box: Box) -> None:
                 to, lowest = a, slope
             if slope > highest and box.mix[a] > box.low[a] + _AT_END:
                 fro, highest = a, slope
-        if to < 0 or fro < 0 or not highest - lowest > _LEAST_SLOPE * cut:
+        if to < 0 or fro < 0 or not highest - lowest > _LEAST_SLOPE * scale:
             break
         for k in range(look.x.size):
             look.x_steps[k] = cuts.slopes[k, to] - cuts.slopes[k, fro]
             look.n_steps[k] = cuts.chords[k, to] - cuts.chords[k, fro]
         most = min(box.high[to] - box.mix[to], box.mix[fro] - box.low[fro])
-        step = _choose_step(most, highest - lowest, cut, cuts, look)
+        step = _choose_step(most, highest - lowest, scale, cuts, look)
         box.mix[to] += step
         box.mix[fro] -= step
         for k in range(look.x.size):
             look.x[k] += step * look.x_steps[k]
             look.n[k] = max(look.n[k] + step * look.n_steps[k], cuts.least[k])
-        _write_tangent(cut, cuts, look)
+        _write_tangent(scale, cuts, look)
 
 
 @inlined_kernel
-def _bound_box(lower: float, cut: float, work: BranchWork) -> float:
+def _stiffen(cuts: Cuts, look: Look) -> None:
+    """Keep the prices of known rows, and let them rise faster where the mix still breaks the row."""
+    for k in range(look.held.size):
+        if cuts.softness[k] > 0.0:
+            look.held[k] = look.prices[k]
+            if look.x[k] > 0.0:
+                cuts.softness[k] *= _STIFFEN
+
+
+@inlined_kernel
+def _bound_box(lower: float, cut: float, scale: float, work: BranchWork) -> float:
     """Raise a lower bound on g over the box by looking for good prices, until it exceeds the cut or cannot."""
     cuts, look, box = work.cuts, work.look, work.box
     for k in range(look.held.size):
         look.held[k] = 0.0
     for turn in range(_ROUNDS):
         _look_from(box.mix, cuts, look)
-        free = _write_tangent(cut, cuts, look)
-        bound = _bound(free, cuts, look, box)
-        if bound > lower:  # what is no number bounds nothing
-            lower = bound
-        here = free
+        free = _write_tangent(scale, cuts, look)
+        lower = max(lower, _bound(free, cuts, look, box))
+        here, broken = free, False
         for k in range(look.x.size):
             here += look.prices[k] * look.x[k] - look.tolls[k] * look.n[k]
+            # As long as the mix breaks a known row, and the price may still rise, better ones are to be had.
+            broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.sizes[0, k])
         hopeless = here <= (1.0 - _TOO_LOW) * cut and here - lower < _NEARLY_BEST * (cut - lower)
-        if lower > cut or hopeless or here - lower < _GOOD_PRICES * cut or turn == _ROUNDS - 1:
+        settled = hopeless or here - lower < _GOOD_PRICES * scale
+        if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
             break
-        for k in range(look.held.size):
-            look.held[k] = look.prices[k] if cuts.softness[k] > 0.0 and turn > 0 else 0.0
-        _write_tangent(cut, cuts, look)
-        _move_shares(cut, cuts, look, box)
+        if turn > 0:
+            _stiffen(cuts, look)
+            _write_tangent(scale, cuts, look)
+        _move_shares(scale, cuts, look, box)
     return lower
 
 
@@ -407,7 +423,7 @@ def _fit_mix(low: FloatArray, high: FloatArray, mix: FloatArray) -> None:
 
 @kernel
 def _choose_arm(cuts: Cuts, look: Look, box: Box) -> int:
-    """The arm whose chord is farthest above its square, as the tangent weighs it; else the one with the widest range."""
+    """The arm whose chord is farthest above its square, as the tangent weighs it; else the one of the widest range."""
     chosen, largest = -1, 0.0
     for a in range(box.mix.size):
         weight = 0.0
@@ -473,32 +489,43 @@ def _least_open(top: int, bounds: FloatArray) -> float:
 
 
 @kernel
-def _set_softness(cut: float, known: BoolArray, cuts: Cuts) -> None:
+def _set_softness(scale: float, known: BoolArray, cuts: Cuts) -> None:
     """Let breaking a known row by a small share of its largest entry cost as much as is to be exceeded."""
     for i in range(known.size):
         if known[i]:
             entry = cuts.sizes[0, i + 1] * _SOFTNESS
-            cuts.softness[i + 1] = entry * entry / cut
+            cuts.softness[i + 1] = entry * entry / scale
 
 
 @inlined_kernel
-def _begin(evidence: Evidence, answer: FloatArray, r: float, work: BranchWork) -> None:
-    """Put all mixes on the stack as one box, to be looked at from the arm that is the best witness."""
-    stack, mix = work.stack, work.candidate
-    best, least = 0, np.inf
+def _begin(evidence: Evidence, answer: FloatArray, r: float, work: BranchWork) -> float:
+    """Put all mixes on the stack as one box, to be looked at from the arm that is the best witness, known rows aside.
+
+    Returns the size of such values, for when no witness is known.
+    """
+    mix, box, cuts, look = work.candidate, work.box, work.cuts, work.look
+    best, least, scale = 0, np.inf, 0.0
     for a in range(mix.size):
+        box.low[a] = 0.0
+        box.high[a] = 1.0
         mix[a] = 0.0
+    _set_chords(evidence, answer, box.low, box.high, cuts)
     for a in range(mix.size):
         mix[a] = 1.0
-        value = witness_value(evidence, answer, mix, r)
+        _look_from(mix, cuts, look)
         mix[a] = 0.0
+        value, rough = 0.0, 0.0
+        for k in range(look.x.size):
+            if cuts.softness[k] == 0.0 and look.x[k] > 0.0:
+                value += look.x[k] ** 2 / look.n[k]
+                rough += look.x[k] ** 2 / cuts.sizes[1, k]  # the answer itself has no length
+        scale = max(scale, rough)
         if value < least:
             best, least = a, value
     for a in range(mix.size):
-        stack.low[0, a] = 0.0
-        stack.high[0, a] = 1.0
-        stack.mixes[0, a] = 1.0 if a == best else 0.0
-    stack.bounds[0] = 0.0
+        box.mix[a] = 1.0 if a == best else 0.0
+    _push(0, 0.0, box, work.stack)
+    return scale if scale > 0.0 else _BEYOND_DOUBT
 
 
 @kernel
@@ -521,13 +548,15 @@ def search_witness(
     unless nothing smaller is possible). `penalty` steers the search for better witnesses. Returns the outcome, the
     number of nodes examined, and a lower bound on Z_0 (for WITNESS: the witness's value).
     """
+    if incumbent <= 0.0:
+        return WITNESS, 0, incumbent
     n_arms, d = answer.size, evidence.known.size
     work = _carve(n_arms, d, arena)
     stack, mix = work.stack, work.candidate
     incumbent = min(incumbent, _BEYOND_DOUBT)
     cut = (1.0 - accuracy) * incumbent * (1.0 + CERTIFIED_MARGIN)
     _write_cuts(evidence, answer, r, work.cuts)
-    _begin(evidence, answer, r, work)
+    largest = _begin(evidence, answer, r, work)
     forget_basis(work.descent.lp)
     steps = 3 if enough > 0.0 else 20
     top, nodes, smallest = 1, 0, np.inf
@@ -540,9 +569,10 @@ def search_witness(
             return UNRESOLVED, nodes, _least_open(top + 1, stack.bounds)
         nodes += 1
         _load(top, work)
-        _set_softness(max(cut, 1e-300), evidence.known, work.cuts)
+        scale = min(cut, largest)
+        _set_softness(scale, evidence.known, work.cuts)
         _set_chords(evidence, answer, work.box.low, work.box.high, work.cuts)
-        lower = _bound_box(lower, cut, work)
+        lower = _bound_box(lower, cut, scale, work)
         if lower > cut:
             continue
         for a in range(n_arms):

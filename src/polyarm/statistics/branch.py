@@ -578,7 +578,7 @@ def search_witness(
         for a in range(n_arms):
             mix[a] = work.box.mix[a]
         found = witness_value(evidence, answer, mix, r)
-        eager = nodes <= _EAGER or nodes % _EAGER == 0 or found < smallest
+        eager = enough == 0.0 or nodes <= _EAGER or nodes % _EAGER == 0 or found < smallest
         # An infinite value breaks a known row: the next best mix does not.
         if eager and (found < _WORTH_IMPROVING * incumbent or found == np.inf):
             smallest = min(smallest, found)

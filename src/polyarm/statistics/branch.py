@@ -63,7 +63,7 @@ _BROKEN = 1e-7
 _LARGEST_PRICE = 1e5
 #: Bounds are lowered by this share of the largest numbers that they are made of.
 _ROUND_OFF = 1e-13
-#: The first boxes, and then each of this many, look for better witnesses near their mix.
+#: A search that only decides looks for better witnesses in its first boxes, then in one of this many.
 _EAGER = 12
 #: Mixes this many times worse than the incumbent are not worth improving.
 _WORTH_IMPROVING = 1.5

@@ -17,6 +17,7 @@ from polyarm.problem import Constraint, Problem
 _STEPS = 4000
 #: Shapes where each arm's first pull alone takes a while: only the explorers and the kernel that must scale.
 _LARGE_STEPS = 1500
+_LONGEST_RUN = 1_000_000
 
 
 def random_instance(n_arms: int, n_constraints: int) -> Instance:
@@ -46,9 +47,32 @@ LARGE_SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *LARGE_SHAPES])
+def certifiable_instance(n_arms: int, n_constraints: int) -> Instance:
+    """A random instance for whole runs with a proof; a budget of 0.4 in every row, tolerance 0.2."""
+    rng = np.random.default_rng(n_arms)
+    mu, costs = rng.uniform(0.0, 1.0, n_arms), rng.uniform(0.0, 1.0, (n_constraints, n_arms))
+    problem = Problem(
+        arms=tuple(f"arm {a}" for a in range(n_arms)),
+        constraints=tuple(Constraint(name=f"row {i}", bound=0.4, std=0.3) for i in range(n_constraints)),
+        reward_std=0.3,
+        delta=0.1,
+        r=0.2,
+        noise="independent",
+    )
+    return Instance(f"certifiable-{n_arms}-{n_constraints}", "benchmark", problem, mu, costs)
+
+
+#: Whole runs of `certex`: what a plan or a proof costs depends on how far the run is.
+WHOLE_RUNS = {
+    "K=7 d=2": load_instance("setup1-hard").with_problem(r=0.2),
+    "K=12 d=3": load_instance("imdb").with_problem(r=0.3),
+    "K=100 d=5": certifiable_instance(100, 5),
+}
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, *LARGE_SHAPES, "K=100 d=5"])
 def test_linprog(shape: str, benchmark: Any) -> None:
-    instance = {**SHAPES, **LARGE_SHAPES}[shape]
+    instance = {**WHOLE_RUNS, **SHAPES, **LARGE_SHAPES}[shape]
     rows, n_arms = instance.true_rows, instance.problem.n_arms
     benchmark.extra_info.update(what="linprog", shape=shape, steps=1)
     answer = benchmark(
@@ -72,6 +96,21 @@ def test_step(explorer: str, shape: str, benchmark: Any) -> None:
 
     Exploration(instance, plan, 0).advance_to(instance.problem.n_arms + 1)  # compiles
     benchmark.pedantic(Exploration.advance_to, setup=setup, rounds=15)
+
+
+@pytest.mark.parametrize("thresholds", ["proved", "stylised"])
+@pytest.mark.parametrize("shape", WHOLE_RUNS)
+def test_whole_certified_run(shape: str, thresholds: str, benchmark: Any) -> None:
+    instance, plan = plan_run(WHOLE_RUNS[shape], "certex", {"thresholds": thresholds})
+    first = Exploration(instance, plan, 0)
+    first.advance_to(_LONGEST_RUN)  # compiles, and tells how many steps the same seed takes again
+    assert first.session.stopped
+    benchmark.extra_info.update(what=f"certex, {thresholds}", shape=shape, steps=first.session.steps)
+
+    def setup() -> tuple[tuple[Exploration, int], dict[str, Any]]:
+        return (Exploration(instance, plan, 0), _LONGEST_RUN), {}
+
+    benchmark.pedantic(Exploration.advance_to, setup=setup, rounds=3)
 
 
 @pytest.mark.parametrize("shape", LARGE_SHAPES)

@@ -8,7 +8,6 @@ import pytest
 from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, search_densely, witness_values
 from oracle.reference import FloatArray, Generator
 from polyarm._arena import make_arena
-from polyarm.geometry.penalised import solve_penalised_lp
 from polyarm.statistics import branch
 from polyarm.statistics.branch import CERTIFIED, UNRESOLVED, WITNESS, search_witness, size_branch
 from polyarm.statistics.joint import Evidence, cost_statistic, witness_value
@@ -244,7 +243,7 @@ def test_decisions_are_right(flavour: str) -> None:
 
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 30.0, 1e3, 1e5])
 def test_bad_prices_never_certify_what_is_false(penalty: float) -> None:
-    """The penalty caps every price, scales the first ones and steers every linear program."""
+    """The penalty steers the linear programs that look for better witnesses."""
     rng = np.random.default_rng(6)
     for k in range(350):
         n_arms, d = draw_shape(rng)
@@ -258,32 +257,36 @@ def test_bad_prices_never_certify_what_is_false(penalty: float) -> None:
 
 
 def spoil_prices(rng: Generator, how: str) -> Any:
-    """A stand-in for the penalised program whose prices (and mix) are wrong."""
+    """A stand-in for the tangent whose prices y and shares theta are wrong."""
+    compiled: Any = branch._write_tangent
 
-    def solve(*arguments: Any) -> int:
-        status = int(solve_penalised_lp(*arguments))
-        prices, mix = arguments[-1], arguments[-2]
+    def write_tangent(cut: float, cuts: Any, look: Any) -> float:
+        compiled(cut, cuts, look)
+        y = np.divide(2.0 * look.tolls, look.prices, out=look.prices.copy(), where=look.tolls > 0.0)
+        share = np.divide(look.prices, y, out=np.zeros(y.size), where=y > 0.0)
         if how == "noisy":
-            prices *= np.exp(rng.normal(size=prices.size))
+            y *= np.exp(0.3 * rng.normal(size=y.size))
         elif how == "random":
-            prices[:] = rng.exponential(size=prices.size) * 10.0 ** rng.uniform(-3.0, 6.0, size=prices.size)
-            prices[rng.random(prices.size) < 0.3] = 0.0
+            y *= rng.exponential(size=y.size) * 10.0 ** rng.uniform(-1.0, 1.0, size=y.size)
+            share = rng.random(y.size)
         else:
-            prices[:] = 0.0
-        if how != "noisy":
-            mix[:] = rng.dirichlet(np.ones(mix.size))
-        return status
+            y[1:] = 0.0
+        known = cuts.softness > 0.0
+        share = np.where(known | (cuts.floors == 0.0), 1.0, share)
+        look.prices[:] = share * y
+        look.tolls[:] = np.where(known, 0.0, 0.5 * share * y**2)
+        return float((1.0 - share) @ cuts.floors)
 
-    return solve
+    return write_tangent
 
 
 @pytest.mark.parametrize("how", ["noisy", "random", "none"])
 def test_an_inexact_inner_solve_never_certifies_what_is_false(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
-    compiled: Any = branch._price
     searcher: Any = search_witness
-    monkeypatch.setattr(branch, "_price", compiled.py_func)
-    monkeypatch.setattr(branch, "solve_penalised_lp", spoil_prices(rng, how))
+    for name in ("_bound_box", "_move_shares"):
+        monkeypatch.setattr(branch, name, getattr(branch, name).py_func)
+    monkeypatch.setattr(branch, "_write_tangent", spoil_prices(rng, how))
     certified = 0
     for k in range(40):
         n_arms, d = int(rng.integers(2, 5)), int(rng.integers(1, 4))

@@ -55,12 +55,19 @@ class Score(NamedTuple):
 
 
 class AscentWork(NamedTuple):
-    """Scratch of the planner."""
+    """Scratch of the planner.
+
+    Witnesses mix few arms: `supports` (capacity, K) lists those of each active one, `n_supports` how many they are.
+    `rates` (K,) are the variances that the planned pulls leave, of the score that was evaluated last.
+    """
 
     score: Score
     trial: Score
     active: IntArray
     is_active: IntArray
+    supports: IntArray
+    n_supports: IntArray
+    rates: FloatArray
     means: FloatArray
     excess: FloatArray
     pulls: FloatArray
@@ -78,7 +85,7 @@ def size_ascent(capacity: int, n_arms: int, n_constraints: int, n_known: int) ->
     c, k, d, h = capacity, n_arms, n_constraints, n_known
     score = (d + c) * (4 + d) + k + 2
     projection = size_projection(k, h)
-    return Size(2 * score + c + c * d + 6 * k + h + projection.floats, 2 * k + 2 * c + projection.ints)
+    return Size(2 * score + c + c * d + 7 * k + h + projection.floats, 2 * k + (3 + k) * c + projection.ints)
 
 
 @inlined_kernel
@@ -103,8 +110,8 @@ def _carve(capacity: int, n_arms: int, n_constraints: int, n_known: int, arena: 
     score = (d + c) * (4 + d) + k + 2
     f = arena.floats
     at = 2 * score
-    vectors = f[at : at + 6 * k].reshape((6, k))
-    at += 6 * k
+    vectors = f[at : at + 7 * k].reshape((7, k))
+    at += 7 * k
     means = f[at : at + c]
     excess = f[at + c : at + c + c * d].reshape((c, d))
     at += c + c * d
@@ -113,6 +120,9 @@ def _carve(capacity: int, n_arms: int, n_constraints: int, n_known: int, arena: 
         trial=_carve_score(d + c, k, d, rest_of(arena, score, k)),
         active=arena.ints[2 * k : 2 * k + c],
         is_active=arena.ints[2 * k + c : 2 * k + 2 * c],
+        supports=arena.ints[2 * k + 3 * c : 2 * k + (3 + k) * c].reshape((c, k)),
+        n_supports=arena.ints[2 * k + 2 * c : 2 * k + 3 * c],
+        rates=vectors[6],
         means=means,
         excess=excess,
         pulls=vectors[0],
@@ -122,7 +132,7 @@ def _carve(capacity: int, n_arms: int, n_constraints: int, n_known: int, arena: 
         multipliers=f[at : at + h],
         safe_allocation=vectors[4],
         safe_answer=vectors[5],
-        projection=carve_projection(k, h, rest_of(arena, at + h, 2 * k + 2 * c)),
+        projection=carve_projection(k, h, rest_of(arena, at + h, 2 * k + (3 + k) * c)),
     )
 
 
@@ -245,37 +255,45 @@ def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
 
 
 @inlined_kernel
-def _spread(memory: Memory, score: Score, a: int) -> float:
-    """Variance that the pulls of arm a, fixed and planned, leave of a unit of noise."""
-    return float(memory.arms[SPREADS, a] + memory.scalars[SHARE] / score.effective[a])
-
-
-@kernel
-def _score_witness(
-    scene: Scene, answer: FloatArray, q: FloatArray, gap: float, excess: FloatArray, k: int, score: Score
-) -> None:
-    """Fill in cut k: a witness whose gap r - mu.(q - p) and excess (G q)_+ are given.
-
-    The row length of a row whose part is at its floor is infinite: it does not change with the plan.
-    """
-    memory = scene.memory
-    share, floor = memory.scalars[SHARE], 2.0 * memory.scalars[FLOOR]
-    length = memory.scalars[BASE]
+def _write_rates(scene: Scene, answer: FloatArray, score: Score, rates_out: FloatArray) -> float:
+    """Write the variance that the planned pulls leave of a unit of noise; returns the answer's squared norm."""
+    share, norm = scene.memory.scalars[SHARE], 0.0
     for a in range(answer.size):
-        x = q[a] - answer[a]
-        fixed = q[a] * (memory.arms[SPREADS, a] * q[a] - 2.0 * memory.arms[CROSS, a])
-        length += scene.reward_noise[a] * (fixed + share * x * x / score.effective[a])
+        rates_out[a] = share / score.effective[a]
+        norm += scene.reward_noise[a] * answer[a] * answer[a] * rates_out[a]
+    return norm
+
+
+@inlined_kernel
+def _score_witness(
+    scene: Scene, answer: FloatArray, mean: float, norm: float, j: int, work: AscentWork, score: Score
+) -> None:
+    """Fill in the cut of the j-th active witness; `mean` is the answers' mean reward, `norm` from `_write_rates`.
+
+    Sums run over the arms that the witness mixes. The row length of a row whose part is at its floor is infinite: it
+    does not change with the plan.
+    """
+    memory, rates, mixes = scene.memory, work.rates, scene.pool.mixes
+    place, k = work.active[j], scene.known.size + j
+    gap, floor = scene.r + mean - work.means[j], 2.0 * memory.scalars[FLOOR]
+    length = memory.scalars[BASE] + norm
+    for s in range(work.n_supports[j]):
+        a = work.supports[j, s]
+        q = mixes[place, a]
+        fixed = memory.arms[SPREADS, a] * q - 2.0 * memory.arms[CROSS, a]
+        length += scene.reward_noise[a] * q * (fixed + (q - 2.0 * answer[a]) * rates[a])
     score.lengths[k] = max(length, 1e-30)
     score.slacks[k] = max(gap, 0.0)
     value = score.slacks[k] * score.slacks[k] / score.lengths[k]
-    for i in range(excess.size):
-        part = 0.0
-        if excess[i] > 0.0:
+    for i in range(scene.known.size):
+        part, excess = 0.0, work.excess[j, i]
+        if excess > 0.0:
             length = 0.0
-            for a in range(answer.size):
-                length += q[a] * q[a] * scene.row_noise[i, a] * _spread(memory, score, a)
+            for s in range(work.n_supports[j]):
+                a = work.supports[j, s]
+                length += mixes[place, a] ** 2 * scene.row_noise[i, a] * (memory.arms[SPREADS, a] + rates[a])
             score.row_lengths[k, i] = length
-            part = excess[i] * excess[i] / length
+            part = excess * excess / length
         if part < floor and not scene.known[i]:
             score.row_lengths[k, i] = np.inf
             part = floor
@@ -302,10 +320,9 @@ def _evaluate(
     """Fill in a score whose effective pulls and thresholds are set; returns its log-softmin."""
     d = scene.known.size
     _score_rows(scene, answer, score)
-    mean = _mean_reward(scene, answer)
+    mean, norm = _mean_reward(scene, answer), _write_rates(scene, answer, score, work.rates)
     for j in range(n_active):
-        gap = scene.r + mean - work.means[j]
-        _score_witness(scene, answer, scene.pool.mixes[work.active[j]], gap, work.excess[j], d + j, score)
+        _score_witness(scene, answer, mean, norm, j, work, score)
     least = _least_value(score, d + n_active)
     total = 0.0
     for k in range(d + n_active):
@@ -328,16 +345,20 @@ def _least_value(score: Score, n_cuts: int) -> float:
 @inlined_kernel
 def _activate(scene: Scene, k: int, n_active: int, work: AscentWork) -> int:
     """List witness k among the active cuts; returns how many there are."""
-    q = scene.pool.mixes[k]
-    mean = 0.0
-    for a in range(q.size):
-        mean += scene.memory.arms[MEANS, a] * q[a]
+    mixes, mean, size = scene.pool.mixes, 0.0, 0
+    for a in range(mixes.shape[1]):
+        if mixes[k, a] != 0.0:
+            work.supports[n_active, size] = a
+            size += 1
+            mean += scene.memory.arms[MEANS, a] * mixes[k, a]
+    work.n_supports[n_active] = size
     work.means[n_active] = mean
     for i in range(scene.known.size):
         excess = 0.0
         if not scene.known[i]:
-            for a in range(q.size):
-                excess += scene.memory.rows[i, a] * q[a]
+            for s in range(size):
+                a = work.supports[n_active, s]
+                excess += scene.memory.rows[i, a] * mixes[k, a]
         work.excess[n_active, i] = max(excess, 0.0)
     work.active[n_active] = k
     work.is_active[k] = 1
@@ -345,14 +366,14 @@ def _activate(scene: Scene, k: int, n_active: int, work: AscentWork) -> int:
 
 
 @inlined_kernel
-def _value_of(scene: Scene, answer: FloatArray, k: int, work: AscentWork, spare: int) -> float:
+def _value_of(
+    scene: Scene, answer: FloatArray, mean: float, norm: float, k: int, spare: int, work: AscentWork
+) -> float:
     """Value of a witness that is not active, worked out in a spare place of the trial score."""
     _activate(scene, k, spare, work)
     work.is_active[k] = 0
-    place = scene.known.size + spare
-    gap = scene.r + _mean_reward(scene, answer) - work.means[spare]
-    _score_witness(scene, answer, scene.pool.mixes[k], gap, work.excess[spare], place, work.trial)
-    return float(work.trial.values[place])
+    _score_witness(scene, answer, mean, norm, spare, work, work.trial)
+    return float(work.trial.values[scene.known.size + spare])
 
 
 @inlined_kernel
@@ -416,7 +437,8 @@ def _write_elasticities(
             for i in range(d):
                 if work.excess[j, i] > 0.0 and score.row_lengths[k, i] < np.inf:
                     share = score.weights[k] * (work.excess[j, i] / score.row_lengths[k, i]) ** 2 / whole
-                    for a in range(n_arms):
+                    for s in range(work.n_supports[j]):
+                        a = work.supports[j, s]
                         elasticity_out[a] += share * q[a] * q[a] * scene.row_noise[i, a] / score.effective[a]
     for a in range(n_arms):
         elasticity_out[a] *= scene.memory.scalars[SHARE]
@@ -559,10 +581,11 @@ def _ascend(
             # A witness left out must not have become the least: if one has, go back and take it in.
             least = _least_value(score, d + n_active)
             _copy_pulls(score, trial)
+            mean, norm = _mean_reward(scene, answer), _write_rates(scene, answer, trial, work.rates)
             missed, listed = False, n_active
             for k in range(scene.pool.size[0]):
                 if work.is_active[k] == 0:
-                    value = _value_of(scene, answer, k, work, listed)
+                    value = _value_of(scene, answer, mean, norm, k, listed, work)
                     if value < 1.3 * least:
                         missed = missed or value < least
                         listed = _activate(scene, k, listed, work)

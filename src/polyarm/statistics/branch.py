@@ -1,43 +1,30 @@
 r"""Certified lower bound on the reward statistic Z_0 = min_q g(q), which is not convex in q.
 
-The simplex of mixes is cut into cells, each the hull of K corners. Let an instance :math:`(\mu', G')` have a winner: a
-mix :math:`q = \sum_j c_j v_j` of a cell that satisfies every row and beats the answer by r. By weak LP duality, for any
-prices :math:`y \ge 0`, :math:`\sum_j c_j (\mu'^\top v_j - y^\top G' v_j - \mu'^\top p) \ge r`, so the instance lies in
-the half-space :math:`H(v, y) = \{\mu'^\top v - y^\top G' v - \mu'^\top p \ge r\}` of at least one corner. A node of the
-search is a cell with a list of such half-spaces that were assumed; for each corner of the cell, half the squared
-distance from the data to the intersection of the list and the corner's own half-space,
+The mixes are cut into boxes, :math:`l \le q \le u`. What is not convex in g are the squared norms that it divides by,
+and they are separable: within a box every square lies below its chord, :math:`q_a^2 \le (l_a + u_a) q_a - l_a u_a`.
+Put chords for squares and each part of g becomes a square over a linear function, which is convex, and smaller. A
+convex function lies above its tangents: for any prices y >= 0 and any shares theta in [0, 1], with x the reward gap or
+the cost of a row, n the chord of its squared norm, and kappa the least value of a row's part (see `joint`),
 
-.. math:: \max_{\lambda \ge 0} \lambda^\top h - \tfrac12 \lambda^\top Q \lambda, \qquad
-          h_k = r - \hat\mu^\top (v_k - p) + y_k^\top \hat G v_k, \qquad
-          Q_{kl} = \langle v_k - p, v_l - p \rangle_{v_0} + e + \sum_i y_{ki} y_{li} \langle v_k, v_l \rangle_{v_i},
+.. math:: \max\Big\{\frac{x_+^2}{2 n}, \kappa\Big\} \ge \theta \big(y x - \tfrac12 y^2 n\big) + (1 - \theta) \kappa .
 
-and the least of them over the corners, is a lower bound on g over the node. It holds *for any* y and lambda, so inexact
-inner solves can only make the search longer, never wrong. Where every row's part of g is at least kappa (see `joint`),
-:math:`\sum_i (\sqrt{2\kappa} - s_i)_+^2/2` may be added, s_i being the v_i-norm of
-:math:`\sum_k \lambda_k y_{ki} v_k`: for every x and s >= 0, :math:`\max\{x^2/2, \kappa\} \ge
-s x - s^2/2 + (\sqrt{2\kappa} - s)_+^2/2`. A node that is not excluded is divided in one of two ways:
-one child per corner that is not excluded, with that corner's half-space assumed; or the cell is halved across an edge.
-The first is quick on some problems (integer costs, many nearly equal witnesses); the second on most, since around a
-minimum q the best prices give g(q) itself and the loss is quadratic in the size of the cell. A search tries both.
+The right side is linear in q, and its least value over the mixes of a box is found exactly, by giving to the arms with
+the lowest slopes as much as they may have. So the bound of a box holds *for any* y and theta: inexact inner solves can
+only make the search longer, never wrong. (A known row has no noise, n = 0: any price will do.)
+
+The best prices are those of the tangent where the convex function is smallest; that point is looked for by moving
+shares from one arm to another. It is also where the box is divided, in the arm whose chord is farthest above its
+square: there the chords of both parts touch the square.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from polyarm._arena import Arena, Size, rest_of
 from polyarm._compile import inlined_kernel, kernel
-from polyarm._types import FloatArray, IntArray
-from polyarm.geometry.lp import ITERATION_LIMIT, OPTIMAL
-from polyarm.geometry.penalised import (
-    PenalisedWork,
-    carve_penalised,
-    forget_basis,
-    lp_floats,
-    size_penalised,
-    solve_penalised_lp,
-)
+from polyarm._types import BoolArray, FloatArray, IntArray
+from polyarm.geometry.penalised import forget_basis
 from polyarm.statistics.joint import FLOOR, SPREAD, Evidence, witness_value
 from polyarm.statistics.witnesses import DescentWork, carve_descent, improve_witness, size_descent
 from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
@@ -47,733 +34,449 @@ CERTIFIED = 1  # the statistic exceeds what was asked, for certain
 WITNESS = 0  # a mix with a smaller value was found
 UNRESOLVED = -1  # the node budget ran out
 
-#: The most nodes that wait to be examined.
+#: The most boxes that wait to be examined.
 _MAX_OPEN = 600
-#: The most half-spaces that a node assumes.
-_MAX_ASSUMED = 24
-#: A search is made of attempts, by turns halving only and assuming first, with these shares of the node budget.
-_ATTEMPTS = (0.125, 0.125, 0.375, 0.375)
-_PRICE_STEPS = 6
-#: The price of a known row may be this many times as high as that of an unknown one.
-_KNOWN_PENALTY = 1e3
-#: The least squared length of a normal, as a share of the smallest variance.
+#: How often the bound of a box is worked out, and how many shares move in between.
+_ROUNDS = 20
+_MOVES = 20
+#: A box is divided once its bound is surely too low by this share, and not far from the best there is.
+_TOO_LOW = 0.02
+_NEARLY_BEST = 0.25
+#: Prices are good enough when the bound is within this share of the best there is.
+_GOOD_PRICES = 1e-4
+_LEAST_SLOPE = 1e-5
+#: Neither part of a divided interval is shorter than this share of it.
+_LEAST_PART = 0.1
+_NEWTON_STEPS = 5
+_FLAT = 1e-2
+#: The least squared length of a normal, as a share of the smallest one possible or of the smallest variance.
 _LEAST_LENGTH = 1e-6
-_HALVINGS = 30
-#: Steps that look for the best multiplier under floors, and the least curvature (as a share) that they divide by.
-_FLOOR_STEPS = 4
-_LEAST_CURVATURE = 1e-3
-_SWEEPS = 40
+#: Where a row's part and its floor are this close, as a share of the floor, both count.
+_BLUR = 0.02
+#: Breaking a known row by this share of its largest entry costs half of what is to be exceeded, at first.
+_SOFTNESS = 0.05
+#: ... and after every look from a mix that breaks it this many times more.
+_STIFFEN = 0.25
+#: Breaking a known row by this share of its largest entry is as good as keeping it.
+_BROKEN = 1e-7
+#: The price of a known row is at most this many times what is to be exceeded, per largest entry: more is round-off.
+_LARGEST_PRICE = 1e5
+#: Bounds are lowered by this share of the largest numbers that they are made of.
+_ROUND_OFF = 1e-13
+#: A search that only decides looks for better witnesses in its first boxes, then in one of this many.
+_EAGER = 12
+#: Mixes this many times worse than the incumbent are not worth improving.
+_WORTH_IMPROVING = 1.5
+#: Shares closer than this to the ends of their interval are at the end.
+_AT_END = 1e-12
 #: Larger statistics are not told apart: bounds must be able to exceed them.
 _BEYOND_DOUBT = 1e12
 
 
-class Corners(NamedTuple):
-    """Points that are corners of cells, and all that the bound needs to know of them.
+class Cuts(NamedTuple):
+    """The parts of g, by chords: the reward first, then the rows; all that does not depend on where one looks.
 
-    `mixes` (capacity, K); `gaps` = r - mu.(v - p); `costs` (d, capacity) = G v; `mu_lengths` and `row_lengths`
-    (d, capacity) are the squared norms of v - p and of v.
+    Part k has x = `bases` + `slopes` q and n = `fixed` + `chords` q, of at least `least`, from the variances `noise`;
+    `sizes` (2, d + 1) are the largest numbers that x and n are made of; `floors` the least values; `softness` is zero
+    unless the row is known.
     """
 
-    mixes: FloatArray
-    gaps: FloatArray
-    costs: FloatArray
-    mu_lengths: FloatArray
-    row_lengths: FloatArray
+    bases: FloatArray
+    slopes: FloatArray
+    fixed: FloatArray
+    chords: FloatArray
+    noise: FloatArray
+    least: FloatArray
+    sizes: FloatArray
+    floors: FloatArray
+    softness: FloatArray
+
+
+class Look(NamedTuple):
+    """The parts as seen from one mix: x, n, and the tangent there (`prices` y theta, `tolls` y^2 theta / 2).
+
+    `held` are prices of known rows to start from; `x_steps` and `n_steps` how x and n change along a move.
+    """
+
+    x: FloatArray
+    n: FloatArray
+    prices: FloatArray
+    tolls: FloatArray
+    held: FloatArray
+    x_steps: FloatArray
+    n_steps: FloatArray
+
+
+class Box(NamedTuple):
+    """The box being examined: its ends, the mix looked from, slopes of the tangent there, arms worth moving."""
+
+    low: FloatArray
+    high: FloatArray
+    mix: FloatArray
+    slopes: FloatArray
+    marks: IntArray
+    movers: IntArray
 
 
 class Stack(NamedTuple):
-    """Open nodes: the K corners of the cell, the assumed half-spaces and their multipliers, prices, and the bound."""
+    """Open boxes (600, K): their ends, a mix to look from, and the bound."""
 
-    cells: IntArray
-    assumed: IntArray
-    assumed_prices: FloatArray
-    multipliers: FloatArray
-    sizes: IntArray
-    prices: FloatArray
+    low: FloatArray
+    high: FloatArray
+    mixes: FloatArray
     bounds: FloatArray
-
-
-class Node(NamedTuple):
-    """The node being examined.
-
-    `gaps` and `costs` are those of the cell's corners as seen from the point of the assumed half-spaces nearest to the
-    data; `h` and `Q` describe the half-spaces, with room for one more.
-    """
-
-    cell: IntArray
-    assumed: IntArray
-    assumed_prices: FloatArray
-    multipliers: FloatArray
-    trial: FloatArray
-    h: FloatArray
-    Q: FloatArray
-    means: FloatArray
-    rows: FloatArray
-    gaps: FloatArray
-    costs: FloatArray
-    bounds: FloatArray
-    child_multipliers: FloatArray
 
 
 class BranchWork(NamedTuple):
     """Scratch of the search."""
 
-    corners: Corners
+    cuts: Cuts
+    look: Look
+    box: Box
     stack: Stack
-    node: Node
-    y: FloatArray
-    trial_y: FloatArray
-    point: FloatArray
-    lengths: FloatArray
-    scaled_means: FloatArray
-    scaled_rows: FloatArray
-    weights: FloatArray
-    mix: FloatArray
-    lp: PenalisedWork
+    candidate: FloatArray
     descent: DescentWork
 
 
 def size_branch(n_arms: int, n_constraints: int, max_nodes: int) -> Size:
-    """How much of an arena a search of up to `max_nodes` nodes takes."""
-    k, d, n, capacity = n_arms, n_constraints, _MAX_ASSUMED, n_arms + max_nodes
-    lp, descent = size_penalised(k, d), size_descent(k, d)
-    own = capacity * (k + 2 + 2 * d) + _MAX_OPEN * (n * (d + 1) + d + 1)
-    own += n * d + 3 * n + n * n + k * (3 + 2 * d) + k * n + (4 + d) * k + 3 * d
-    return Size(own + lp.floats + descent.floats, _MAX_OPEN * (k + n + 1) + k + n + lp.ints + descent.ints)
+    """How much of an arena a search takes, of however many nodes: those that are done with are not kept."""
+    k, n = n_arms, n_constraints + 1
+    descent = size_descent(k, n_constraints)
+    own = 3 * n * k + 14 * n + 5 * k + _MAX_OPEN * (3 * k + 1)
+    return Size(own + descent.floats, 2 * k + descent.ints)
 
 
 @inlined_kernel
-def _carve_corners(k: int, d: int, capacity: int, f: FloatArray) -> Corners:
-    at = capacity * k
-    return Corners(
-        mixes=f[0:at].reshape((capacity, k)),
-        gaps=f[at : at + capacity],
-        costs=f[at + capacity : at + (1 + d) * capacity].reshape((d, capacity)),
-        mu_lengths=f[at + (1 + d) * capacity : at + (2 + d) * capacity],
-        row_lengths=f[at + (2 + d) * capacity : at + (2 + 2 * d) * capacity].reshape((d, capacity)),
+def _carve_cuts(n: int, k: int, f: FloatArray) -> Cuts:
+    at = 3 * n * k
+    return Cuts(
+        slopes=f[0 : n * k].reshape((n, k)),
+        chords=f[n * k : 2 * n * k].reshape((n, k)),
+        noise=f[2 * n * k : at].reshape((n, k)),
+        bases=f[at : at + n],
+        fixed=f[at + n : at + 2 * n],
+        least=f[at + 2 * n : at + 3 * n],
+        sizes=f[at + 3 * n : at + 5 * n].reshape((2, n)),
+        floors=f[at + 5 * n : at + 6 * n],
+        softness=f[at + 6 * n : at + 7 * n],
     )
 
 
 @inlined_kernel
-def _carve_stack(k: int, d: int, arena: Arena) -> Stack:
-    m, n, f = _MAX_OPEN, _MAX_ASSUMED, arena.floats
-    return Stack(
-        cells=arena.ints[0 : m * k].reshape((m, k)),
-        assumed=arena.ints[m * k : m * (k + n)].reshape((m, n)),
-        assumed_prices=f[0 : m * n * d].reshape((m, n, d)),
-        multipliers=f[m * n * d : m * n * (d + 1)].reshape((m, n)),
-        sizes=arena.ints[m * (k + n) : m * (k + n + 1)],
-        prices=f[m * n * (d + 1) : m * (n * (d + 1) + d)].reshape((m, d)),
-        bounds=f[m * (n * (d + 1) + d) : m * (n * (d + 1) + d + 1)],
-    )
-
-
-@inlined_kernel
-def _carve_node(k: int, d: int, arena: Arena) -> Node:
-    n, f = _MAX_ASSUMED, arena.floats
-    at = n * d + 3 * n + n * n
-    return Node(
-        cell=arena.ints[0:k],
-        assumed=arena.ints[k : k + n],
-        assumed_prices=f[0 : n * d].reshape((n, d)),
-        multipliers=f[n * d : n * d + n],
-        trial=f[n * d + n : n * d + 2 * n],
-        h=f[n * d + 2 * n : n * d + 3 * n],
-        Q=f[n * d + 3 * n : at].reshape((n, n)),
-        means=f[at : at + k],
-        rows=f[at + 3 * k : at + (3 + d) * k].reshape((d, k)),
-        gaps=f[at + k : at + 2 * k],
-        costs=f[at + (3 + d) * k : at + (3 + 2 * d) * k].reshape((d, k)),
-        bounds=f[at + 2 * k : at + 3 * k],
-        child_multipliers=f[at + (3 + 2 * d) * k : at + (3 + 2 * d) * k + k * n].reshape((k, n)),
-    )
-
-
-@inlined_kernel
-def _carve(n_arms: int, n_constraints: int, max_nodes: int, arena: Arena) -> BranchWork:
+def _carve(n_arms: int, n_constraints: int, arena: Arena) -> BranchWork:
     """Carve the scratch of a search from an arena."""
-    k, d, n = n_arms, n_constraints, _MAX_ASSUMED
-    capacity = n_arms + max_nodes
-    behind_corners = rest_of(arena, capacity * (k + 2 + 2 * d), 0)
-    behind_stack = rest_of(behind_corners, _MAX_OPEN * (n * (d + 1) + d + 1), _MAX_OPEN * (k + n + 1))
-    own = rest_of(behind_stack, n * d + 3 * n + n * n + k * (3 + 2 * d) + k * n, k + n)
-    f = own.floats
-    vectors = f[0 : 4 * k].reshape((4, k))
-    at = (4 + d) * k
-    behind_own = rest_of(own, at + 3 * d, 0)
+    k, n, m = n_arms, n_constraints + 1, _MAX_OPEN
+    f = arena.floats
+    parts = f[3 * n * k + 7 * n : 3 * n * k + 14 * n].reshape((7, n))
+    at = 3 * n * k + 14 * n
+    vectors = f[at : at + 5 * k].reshape((5, k))
+    at += 5 * k
+    boxes = f[at : at + 3 * m * k].reshape((3, m, k))
+    at += 3 * m * k
     return BranchWork(
-        corners=_carve_corners(k, d, capacity, arena.floats),
-        stack=_carve_stack(k, d, behind_corners),
-        node=_carve_node(k, d, behind_stack),
-        y=f[at : at + d],
-        trial_y=f[at + d : at + 2 * d],
-        point=f[at + 2 * d : at + 3 * d],
-        lengths=vectors[0],
-        scaled_means=vectors[1],
-        scaled_rows=f[4 * k : at].reshape((d, k)),
-        weights=vectors[2],
-        mix=vectors[3],
-        lp=carve_penalised(k, d, behind_own),
-        descent=carve_descent(k, d, rest_of(behind_own, lp_floats(k, d), d + 1)),
+        cuts=_carve_cuts(n, k, f),
+        look=Look(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]),
+        box=Box(vectors[0], vectors[1], vectors[2], vectors[3], arena.ints[0:k], arena.ints[k : 2 * k]),
+        stack=Stack(boxes[0], boxes[1], boxes[2], f[at : at + m]),
+        candidate=vectors[4],
+        descent=carve_descent(k, n_constraints, rest_of(arena, at + m, 2 * k)),
     )
 
 
 @kernel
-def _measure_corner(evidence: Evidence, answer: FloatArray, r: float, j: int, corners: Corners) -> None:
-    """Fill in what the bound needs to know of corner j."""
-    mix = corners.mixes[j]
-    gap = r
-    length = evidence.extras[SPREAD]
-    smallest = np.inf
-    for a in range(answer.size):
-        x = mix[a] - answer[a]
-        gap -= evidence.mu[a] * x
-        length += x * x * evidence.mu_var[a]
-        smallest = min(smallest, evidence.mu_var[a])
-    corners.gaps[j] = gap
-    # A corner at the answer itself has no length and would swamp the others; more length only weakens the bound.
-    corners.mu_lengths[j] = max(length, _LEAST_LENGTH * smallest)
-    for i in range(evidence.known.size):
-        cost = 0.0
-        length = 0.0
-        for a in range(answer.size):
-            cost += evidence.rows[i, a] * mix[a]
-            length += mix[a] * mix[a] * evidence.row_var[i, a]
-        # Witnesses may break a known row by its tolerance, so the bound must hold for them, too.
-        corners.costs[i, j] = cost - KNOWN_ROW if evidence.known[i] else cost
-        corners.row_lengths[i, j] = length
-
-
-@kernel
-def _product(
-    evidence: Evidence, answer: FloatArray, v: FloatArray, y: FloatArray, u: FloatArray, z: FloatArray
-) -> float:
-    """Inner product of the normals of H(v, y) and H(u, z): an entry of Q."""
-    total = evidence.extras[SPREAD]
-    for a in range(answer.size):
-        total += (v[a] - answer[a]) * (u[a] - answer[a]) * evidence.mu_var[a]
-        both = v[a] * u[a]
-        if both != 0.0:
-            for i in range(y.size):
-                total += y[i] * z[i] * both * evidence.row_var[i, a]
-    return total
-
-
-@kernel
-def _ascend(h: FloatArray, Q: FloatArray, size: int, goal: float, multipliers: FloatArray) -> float:
-    """Raise the dual by coordinate steps, the newest half-space first; stops beyond the goal. Returns a valid bound."""
-    value = _dual_value(h, Q, size, multipliers)
-    for _ in range(_SWEEPS):
-        change = 0.0
-        for back in range(size):
-            k = size - 1 - back
-            slope = h[k]
-            for other in range(size):
-                slope -= Q[k, other] * multipliers[other]
-            step = max(multipliers[k] + slope / Q[k, k], 0.0) - multipliers[k]
-            if step != 0.0:
-                multipliers[k] += step
-                change += step * (slope - 0.5 * step * Q[k, k])
-        value += change
-        if value > goal or change < 1e-6 * abs(goal):
-            break
-    # Once more from scratch: the sum of gains carries the round-off of every step.
-    return _dual_value(h, Q, size, multipliers)
-
-
-@kernel
-def _dual_value(h: FloatArray, Q: FloatArray, size: int, multipliers: FloatArray) -> float:
-    value = 0.0
-    for k in range(size):
-        gain = h[k]
-        for other in range(size):
-            gain -= 0.5 * Q[k, other] * multipliers[other]
-        value += multipliers[k] * gain
-    return value
-
-
-@kernel
-def _load_node(
-    evidence: Evidence, answer: FloatArray, r: float, place: int, corners: Corners, stack: Stack, node: Node
-) -> int:
-    """Take a node from the stack and look at its cell from the nearest point of its half-spaces; returns how many."""
+def _write_cuts(evidence: Evidence, answer: FloatArray, r: float, cuts: Cuts) -> None:
+    """Fill in what is the same in every box."""
     d, n_arms = evidence.rows.shape
-    size = stack.sizes[place]
-    for k in range(n_arms):
-        node.cell[k] = stack.cells[place, k]
-    if size > 0:
+    for k in range(d + 1):
+        known = k > 0 and evidence.known[k - 1]
+        base = r if k == 0 else (-KNOWN_ROW if known else 0.0)  # witnesses may break a known row by its tolerance
+        largest, dearest, total, precision, smallest = 0.0, 0.0, 0.0, 0.0, np.inf
         for a in range(n_arms):
-            node.means[a] = evidence.mu[a]
-            for i in range(d):
-                node.rows[i, a] = evidence.rows[i, a]
-    common = 0.0  # how far the data moved in the direction that all half-spaces share
-    for k in range(size):
-        j = stack.assumed[place, k]
-        step = stack.multipliers[place, k]
-        common += step * evidence.extras[SPREAD]
-        node.assumed[k] = j
-        node.multipliers[k] = step
-        node.h[k] = corners.gaps[j]
-        for i in range(d):
-            node.assumed_prices[k, i] = stack.assumed_prices[place, k, i]
-            node.h[k] += corners.costs[i, j] * node.assumed_prices[k, i]
-        for a in range(n_arms):
-            node.means[a] += step * (corners.mixes[j, a] - answer[a]) * evidence.mu_var[a]
-            for i in range(d):
-                node.rows[i, a] -= step * node.assumed_prices[k, i] * corners.mixes[j, a] * evidence.row_var[i, a]
-        for other in range(k + 1):
-            product = _product(
-                evidence,
-                answer,
-                corners.mixes[j],
-                node.assumed_prices[k],
-                corners.mixes[node.assumed[other]],
-                node.assumed_prices[other],
-            )
-            node.Q[k, other] = product
-            node.Q[other, k] = product
-    for k in range(n_arms):
-        if size > 0:
-            _look_at_corner(evidence, answer, r - common, k, corners, node)
-        else:
-            node.gaps[k] = corners.gaps[node.cell[k]]
-            for i in range(d):
-                node.costs[i, k] = corners.costs[i, node.cell[k]]
-    return size
+            cuts.slopes[k, a] = -evidence.mu[a] if k == 0 else evidence.rows[k - 1, a]
+            cuts.noise[k, a] = evidence.mu_var[a] if k == 0 else evidence.row_var[k - 1, a]
+            if k == 0:
+                base += evidence.mu[a] * answer[a]
+                total += cuts.noise[k, a] * answer[a] * answer[a]
+            largest = max(largest, abs(cuts.slopes[k, a]))
+            dearest = max(dearest, cuts.noise[k, a] * (2.0 + (2.0 * abs(answer[a]) if k == 0 else 0.0)))
+            smallest = min(smallest, cuts.noise[k, a])
+            precision += 1.0 / max(cuts.noise[k, a], 1e-300)
+        cuts.bases[k] = base
+        # No mix has a shorter one than 1 / precision; but the answer has none, and would swamp all the others.
+        cuts.least[k] = _LEAST_LENGTH * (smallest if k == 0 else 1.0 / precision)
+        cuts.sizes[0, k] = abs(base) + largest
+        cuts.sizes[1, k] = (evidence.extras[SPREAD] if k == 0 else 0.0) + total + dearest
+        cuts.floors[k] = 0.0 if k == 0 or known else evidence.extras[FLOOR]
+        cuts.softness[k] = max(largest, 1e-300) if known else 0.0  # in units of the row, until the cut is known
 
 
 @kernel
-def _look_at_corner(evidence: Evidence, answer: FloatArray, r: float, k: int, corners: Corners, node: Node) -> None:
-    """Write gap and costs of the cell's corner k as seen from the node's moved data."""
-    j = node.cell[k]
-    gap = r
-    for i in range(node.costs.shape[0]):
-        node.costs[i, k] = -KNOWN_ROW if evidence.known[i] else 0.0
-    for a in range(answer.size):
-        share = corners.mixes[j, a]
-        gap -= node.means[a] * (share - answer[a])
-        if share != 0.0:
-            for i in range(node.costs.shape[0]):
-                node.costs[i, k] += node.rows[i, a] * share
-    node.gaps[k] = gap
+def _set_chords(evidence: Evidence, answer: FloatArray, low: FloatArray, high: FloatArray, cuts: Cuts) -> None:
+    """Put chords over this box for the squares."""
+    for k in range(cuts.bases.size):
+        fixed = evidence.extras[SPREAD] if k == 0 else 0.0
+        for a in range(low.size):
+            noise = cuts.noise[k, a]
+            cuts.chords[k, a] = noise * (low[a] + high[a])
+            fixed -= noise * low[a] * high[a]
+        if k == 0:
+            for a in range(low.size):
+                cuts.chords[k, a] -= 2.0 * cuts.noise[k, a] * answer[a]
+                fixed += cuts.noise[k, a] * answer[a] * answer[a]
+        cuts.fixed[k] = fixed
 
 
 @kernel
-def _exclude(corners: Corners, node: Node, y: FloatArray, lengths_out: FloatArray) -> float:
-    """Distance from the moved data to the nearest half-space of the cell's corners (negative: inside one).
+def _touch(x: float, n: float, floor: float, softness: float, held: float, most: float) -> tuple[float, float, float]:
+    """The tangent to one part of g at (x, n): y, theta, and how fast theta grows with the part.
 
-    Writes the length of each normal, in the order of the cell.
+    A known row's price rises with what breaks it; where a part is near its floor, the two are blurred.
     """
-    least = np.inf
-    for k in range(node.cell.size):
-        j = node.cell[k]
-        violation = node.gaps[k]
-        length = corners.mu_lengths[j]
-        for i in range(y.size):
-            violation += node.costs[i, k] * y[i]
-            length += corners.row_lengths[i, j] * y[i] * y[i]
-        lengths_out[k] = math.sqrt(max(length, 1e-200))
-        if not violation / lengths_out[k] >= least:  # so that what is no number is not passed over
-            least = violation / lengths_out[k]
-    return least
-
-
-@inlined_kernel
-def _search_line(distance: float, work: BranchWork) -> float:
-    """Move `work.y` to the best of the points all, half, a quarter ... of the way to `work.trial_y`; returns the gain.
-
-    The distance is quasi-concave along the way, so once it has grown and falls again the best point is behind.
-    """
-    best, share, best_share = distance, 1.0, 0.0
-    for _ in range(_HALVINGS):
-        for i in range(work.y.size):
-            work.point[i] = work.y[i] + share * (work.trial_y[i] - work.y[i])
-        found = _exclude(work.corners, work.node, work.point, work.lengths)
-        if found > best:
-            best, best_share = found, share
-        elif best_share > 0.0:
-            break
-        share *= 0.5
-    for i in range(work.y.size):
-        work.y[i] += best_share * (work.trial_y[i] - work.y[i])
-    _exclude(work.corners, work.node, work.y, work.lengths)
-    return best - distance
-
-
-@inlined_kernel
-def _price(evidence: Evidence, penalty: float, work: BranchWork) -> int:
-    """Improve `work.y` for the node; returns the status of the linear programs.
-
-    The smallest ratio violation/length is raised by linearising the lengths at y (a Newton step for fractional
-    programs): each step is one linear program over the corners. Its solution, in `work.weights`, is the mix of corners
-    that holds the bound down.
-    """
-    corners, node = work.corners, work.node
-    d, n = work.y.size, node.cell.size
-    status = OPTIMAL
-    distance = _exclude(corners, node, work.y, work.lengths)
-    for _ in range(_PRICE_STEPS):
-        ratio = max(distance, 0.0)
-        for k in range(n):
-            j = node.cell[k]
-            scale = 1.0 / work.lengths[k]
-            level = node.gaps[k] - ratio * work.lengths[k]
-            for i in range(d):
-                slope = ratio * corners.row_lengths[i, j] * work.y[i] * scale
-                level += slope * work.y[i]
-                work.scaled_rows[i, k] = (node.costs[i, k] - slope) * scale
-            work.scaled_means[k] = -level * scale
-        status = solve_penalised_lp(
-            work.scaled_means,
-            work.scaled_rows,
-            evidence.known,
-            penalty,
-            _KNOWN_PENALTY * penalty,
-            work.lp,
-            work.weights,
-            work.trial_y,
-        )
-        if status != OPTIMAL:
-            break
-        gain = _search_line(distance, work)
-        distance += gain
-        if gain <= 1e-3 * abs(distance):
-            break
-    return ITERATION_LIMIT if math.isnan(distance) else status
-
-
-@inlined_kernel
-def _write_mix(work: BranchWork) -> None:
-    """Write the mix of corners that the last price step found hardest to exclude: a candidate witness."""
-    total = 0.0
-    for a in range(work.mix.size):
-        work.mix[a] = 0.0
-    for k in range(work.node.cell.size):
-        weight = work.weights[k] / work.lengths[k]
-        if weight > 0.0:
-            total += weight
-            for a in range(work.mix.size):
-                work.mix[a] += weight * work.corners.mixes[work.node.cell[k], a]
-    for a in range(work.mix.size):
-        work.mix[a] /= total
-
-
-@kernel
-def _bound_alone(
-    evidence: Evidence, h: float, length: float, y: FloatArray, row_lengths: FloatArray, j: int
-) -> tuple[float, float]:
-    """Bound by the one half-space H(v_j, y), h from the data with a normal of squared length `length`; its multiplier.
-
-    Without floors the best multiplier is h / length. With them the bound is concave in it and piecewise quadratic: a
-    few steps find the piece.
-    """
-    multiplier = max(h, 0.0) / length
-    bound = multiplier * h - 0.5 * multiplier * multiplier * length
-    floor = math.sqrt(2.0 * evidence.extras[FLOOR])
+    if softness > 0.0:
+        return min(max(held + x / softness, 0.0), most), 1.0, 0.0
+    if x <= 0.0:
+        return 0.0, 0.0 if floor > 0.0 else 1.0, 0.0
+    y = x / n
     if floor == 0.0:
-        return bound, multiplier
-    best, best_multiplier, trial = -np.inf, 0.0, multiplier
-    for _ in range(_FLOOR_STEPS):
-        slope, curvature = h, length
-        bound = trial * h - 0.5 * trial * trial * length
-        for i in range(y.size):
-            if not evidence.known[i]:
-                norm = y[i] * math.sqrt(row_lengths[i, j])
-                missing = floor - trial * norm
-                if missing > 0.0:
-                    bound += 0.5 * missing * missing
-                    slope -= floor * norm
-                    curvature -= norm * norm
-        if bound > best:
-            best, best_multiplier = bound, trial
-        trial = max(slope, 0.0) / max(curvature, _LEAST_CURVATURE * length)
-    return best, best_multiplier
+        return y, 1.0, 0.0
+    blur = _BLUR * floor
+    share = (0.5 * y * x - floor + blur) / (2.0 * blur)
+    if share <= 0.0:
+        return y, 0.0, 0.0
+    if share >= 1.0:
+        return y, 1.0, 0.0
+    return y, share, 0.5 / blur
 
 
 @kernel
-def _add_floors(evidence: Evidence, j: int, y: FloatArray, size: int, corners: Corners, node: Node) -> float:
-    """What the least value of every unknown row's part adds to a bound with the multipliers `node.trial`."""
-    floor = math.sqrt(2.0 * evidence.extras[FLOOR])
-    if floor == 0.0:
-        return 0.0
-    total = 0.0
-    for i in range(y.size):
-        if not evidence.known[i]:
-            square = 0.0
-            for a in range(evidence.mu.size):
-                row = node.trial[size] * y[i] * corners.mixes[j, a]
-                for k in range(size):
-                    row += node.trial[k] * node.assumed_prices[k, i] * corners.mixes[node.assumed[k], a]
-                square += row * row * evidence.row_var[i, a]
-            missing = max(floor - math.sqrt(square), 0.0)
-            total += 0.5 * missing * missing
-    return total
+def _write_tangent(scale: float, cuts: Cuts, look: Look) -> float:
+    """Write prices and tolls of the tangent at `look.x` and `look.n`; returns what the floors add."""
+    free = 0.0
+    for k in range(look.x.size):
+        most = _LARGEST_PRICE * scale / cuts.sizes[0, k]
+        y, share, _ = _touch(look.x[k], look.n[k], cuts.floors[k], cuts.softness[k], look.held[k], most)
+        look.prices[k] = share * y
+        look.tolls[k] = 0.5 * share * y * y if cuts.softness[k] == 0.0 else 0.0
+        free += (1.0 - share) * cuts.floors[k]
+    return free
 
 
 @kernel
-def _bound_corner(
-    evidence: Evidence, answer: FloatArray, j: int, y: FloatArray, size: int, cut: float, corners: Corners, node: Node
-) -> float:
-    """Bound of the node with the half-space H(v_j, y) assumed as well; its multipliers go to `node.trial`."""
-    h, length = corners.gaps[j], corners.mu_lengths[j]
-    for i in range(y.size):
-        h += corners.costs[i, j] * y[i]
-        length += corners.row_lengths[i, j] * y[i] * y[i]
-    length = max(length, 1e-200)
-    bound, alone = _bound_alone(evidence, h, length, y, corners.row_lengths, j)
-    for k in range(size):
-        node.trial[k] = node.multipliers[k]
-    node.trial[size] = 0.0
-    if size == 0:
-        node.trial[0] = alone
-    elif bound <= cut:
-        node.h[size] = h
-        node.Q[size, size] = length
-        for k in range(size):
-            product = _product(
-                evidence, answer, corners.mixes[j], y, corners.mixes[node.assumed[k]], node.assumed_prices[k]
-            )
-            node.Q[k, size] = product
-            node.Q[size, k] = product
-        together = _ascend(node.h, node.Q, size + 1, cut, node.trial)
-        bound = max(bound, together + _add_floors(evidence, j, y, size, corners, node))
+def _look_from(mix: FloatArray, cuts: Cuts, look: Look) -> None:
+    """Work out x and n of every part at a mix."""
+    for k in range(look.x.size):
+        x, n = cuts.bases[k], cuts.fixed[k]
+        for a in range(mix.size):
+            x += cuts.slopes[k, a] * mix[a]
+            n += cuts.chords[k, a] * mix[a]
+        look.x[k] = x
+        look.n[k] = max(n, cuts.least[k])
+
+
+@kernel
+def _bound(free: float, cuts: Cuts, look: Look, box: Box) -> float:
+    """The least value of the tangent over the mixes of the box; marks the arms that it or the present mix uses."""
+    bound, size = free, free
+    for a in range(box.low.size):
+        box.slopes[a] = 0.0
+    for k in range(look.x.size):
+        price, toll = look.prices[k], look.tolls[k]
+        if price > 0.0:
+            bound += price * cuts.bases[k] - toll * cuts.fixed[k]
+            size += price * cuts.sizes[0, k] + toll * cuts.sizes[1, k]
+            for a in range(box.low.size):
+                box.slopes[a] += price * cuts.slopes[k, a] - toll * cuts.chords[k, a]
+    left = 1.0
+    for a in range(box.low.size):
+        bound += box.slopes[a] * box.low[a]
+        left -= box.low[a]
+        box.marks[a] = 1 if box.mix[a] > box.low[a] + _AT_END else 0
+    while left > 0.0:
+        lowest = -1
+        for a in range(box.low.size):
+            if box.marks[a] < 2 and (lowest < 0 or box.slopes[a] < box.slopes[lowest]):
+                lowest = a
+        if lowest < 0:
+            break
+        share = min(left, box.high[lowest] - box.low[lowest])
+        bound += share * box.slopes[lowest]
+        left -= share
+        box.marks[lowest] = 2
+    bound -= _ROUND_OFF * size
     return bound if bound >= 0.0 else 0.0  # what is no number bounds nothing
 
 
 @kernel
-def _bound_corners(
-    evidence: Evidence,
-    answer: FloatArray,
-    y: FloatArray,
-    lengths: FloatArray,
-    size: int,
-    cut: float,
-    corners: Corners,
-    node: Node,
-) -> float:
-    """Write the bound and multipliers of every corner of the cell; returns the least bound."""
-    least = np.inf
-    for k in range(node.cell.size):
-        if size == 0:
-            violation = node.gaps[k]
-            for i in range(y.size):
-                violation += node.costs[i, k] * y[i]
-            length = lengths[k] * lengths[k]
-            bound, alone = _bound_alone(evidence, violation, length, y, corners.row_lengths, node.cell[k])
-            node.bounds[k] = bound if bound >= 0.0 else 0.0
-            node.child_multipliers[k, 0] = alone
+def _choose_step(most: float, slope: float, scale: float, cuts: Cuts, look: Look) -> float:
+    """How far to move along `look.x_steps`, at most `most`: to where the function is flat (Newton, bracketed)."""
+    step, low, high = 0.0, 0.0, most
+    for _ in range(_NEWTON_STEPS):
+        rise, bend = 0.0, 0.0
+        for k in range(look.x.size):
+            x, n = look.x[k] + step * look.x_steps[k], max(look.n[k] + step * look.n_steps[k], cuts.least[k])
+            limit = _LARGEST_PRICE * scale / cuts.sizes[0, k]
+            y, share, growth = _touch(x, n, cuts.floors[k], cuts.softness[k], look.held[k], limit)
+            if y > 0.0 and cuts.softness[k] > 0.0:
+                rise += y * look.x_steps[k]
+                bend += look.x_steps[k] ** 2 / cuts.softness[k]
+            elif y > 0.0:
+                turn = y * (look.x_steps[k] - 0.5 * y * look.n_steps[k])
+                rise += share * turn
+                bend += share * (look.x_steps[k] - y * look.n_steps[k]) ** 2 / n + growth * turn * turn
+        if rise < 0.0:
+            low = step
         else:
-            node.bounds[k] = _bound_corner(evidence, answer, node.cell[k], y, size, cut, corners, node)
-            for other in range(size + 1):
-                node.child_multipliers[k, other] = node.trial[other]
-        least = min(least, node.bounds[k])
-    return least
-
-
-@inlined_kernel
-def _drop_prices(evidence: Evidence, answer: FloatArray, least: float, cut: float, work: BranchWork) -> float:
-    """Set prices to zero where that raises the least bound of a cell; returns it.
-
-    A row whose part of g is at its floor is best left without a price: the price loses what the floor gives for free.
-    """
-    for i in range(work.y.size):
-        held = work.y[i]
-        if least <= cut and held > 0.0 and not evidence.known[i]:
-            work.y[i] = 0.0
-            _exclude(work.corners, work.node, work.y, work.lengths)
-            found = _bound_corners(evidence, answer, work.y, work.lengths, 0, cut, work.corners, work.node)
-            if found > least:
-                least = found
-            else:
-                work.y[i] = held
-                _exclude(work.corners, work.node, work.y, work.lengths)
-                _bound_corners(evidence, answer, work.y, work.lengths, 0, cut, work.corners, work.node)
-    return least
-
-
-@inlined_kernel
-def _push(top: int, size: int, bound: float, work: BranchWork) -> None:
-    """Put the node on the stack with this many of its half-spaces and the current prices."""
-    node, stack = work.node, work.stack
-    for k in range(node.cell.size):
-        stack.cells[top, k] = node.cell[k]
-    for k in range(size):
-        stack.assumed[top, k] = node.assumed[k]
-        stack.multipliers[top, k] = node.multipliers[k]
-        for i in range(work.y.size):
-            stack.assumed_prices[top, k, i] = node.assumed_prices[k, i]
-    for i in range(work.y.size):
-        stack.prices[top, i] = work.y[i]
-    stack.sizes[top] = size
-    stack.bounds[top] = bound
-
-
-@inlined_kernel
-def _assume_corners(top: int, size: int, lower: float, cut: float, work: BranchWork) -> int:
-    """Push one child per corner that remains, the lowest bound last; returns the new height of the stack."""
-    node = work.node
-    while True:
-        chosen = -1
-        for k in range(node.cell.size):
-            if node.bounds[k] <= cut and (chosen < 0 or node.bounds[k] > node.bounds[chosen]):
-                chosen = k
-        if chosen < 0:
-            return top
-        _push(top, size, max(node.bounds[chosen], lower), work)
-        stack = work.stack
-        stack.assumed[top, size] = node.cell[chosen]
-        for k in range(size + 1):
-            stack.multipliers[top, k] = node.child_multipliers[chosen, k]
-        for i in range(work.y.size):
-            stack.assumed_prices[top, size, i] = work.y[i]
-        stack.sizes[top] = size + 1
-        node.bounds[chosen] = np.nan  # taken: no comparison holds any more
-        top += 1
-
-
-@inlined_kernel
-def _choose_edge(evidence: Evidence, work: BranchWork) -> tuple[int, int]:
-    """Return the two corners whose distance costs the bound most.
-
-    For a mix c of corners the loss is about the sum over pairs of c_j c_k times their squared distance, in noise units.
-    If only one corner matters, the other is the one with the next lowest bound.
-    """
-    node, corners = work.node, work.corners
-    first, second, largest = -1, -1, 0.0
-    for k in range(node.cell.size):
-        if work.weights[k] > 0.0:
-            first = k if first < 0 else first
-            for other in range(k):
-                if work.weights[other] > 0.0:
-                    length = 0.0
-                    for a in range(work.mix.size):
-                        x = corners.mixes[node.cell[k], a] - corners.mixes[node.cell[other], a]
-                        if x != 0.0:
-                            noise = evidence.mu_var[a]
-                            for i in range(work.y.size):
-                                noise += work.y[i] * work.y[i] * evidence.row_var[i, a]
-                            length += x * x * noise
-                    # The LP weighs corners divided by their lengths.
-                    loss = length * work.weights[k] * work.weights[other] / (work.lengths[k] * work.lengths[other])
-                    if loss > largest:
-                        first, second, largest = k, other, loss
-    if second < 0:
-        for k in range(node.cell.size):
-            if k != first and (second < 0 or node.bounds[k] < node.bounds[second]):
-                second = k
-    return first, second
-
-
-@inlined_kernel
-def _halve_cell(
-    evidence: Evidence,
-    answer: FloatArray,
-    r: float,
-    top: int,
-    size: int,
-    lower: float,
-    cut: float,
-    middle: int,
-    work: BranchWork,
-) -> int:
-    """Push the two halves of the cell, divided at the middle of an edge (the new corner), the lower bound last."""
-    node, corners = work.node, work.corners
-    first, second = _choose_edge(evidence, work)
-    for a in range(answer.size):
-        corners.mixes[middle, a] = 0.5 * (corners.mixes[node.cell[first], a] + corners.mixes[node.cell[second], a])
-    _measure_corner(evidence, answer, r, middle, corners)
-    new = _bound_corner(evidence, answer, middle, work.y, size, cut, corners, node)
-    without_first, without_second = new, new
-    for k in range(node.cell.size):
-        if k != first:
-            without_first = min(without_first, node.bounds[k])
-        if k != second:
-            without_second = min(without_second, node.bounds[k])
-    if without_first < without_second:
-        replaced, last = second, first
-        bound, last_bound = without_second, without_first
-    else:
-        replaced, last = first, second
-        bound, last_bound = without_first, without_second
-    _push(top, size, max(bound, lower), work)
-    work.stack.cells[top, replaced] = middle
-    _push(top + 1, size, max(last_bound, lower), work)
-    work.stack.cells[top + 1, last] = middle
-    return top + 2
+            high = step
+        if abs(rise) <= _FLAT * slope or low == most:
+            break
+        target = step - rise / bend if bend > 0.0 else (most if rise < 0.0 else 0.0)
+        if not target < high:
+            target = most if high == most else 0.5 * (step + high)
+        if target <= low:
+            target = 0.5 * (step + low)
+        step = target
+    return step
 
 
 @kernel
-def _attempt(
-    evidence: Evidence,
-    answer: FloatArray,
-    r: float,
-    incumbent: float,
-    accuracy: float,
-    enough: float,
-    penalty: float,
-    assuming: bool,
-    max_nodes: int,
-    arena: Arena,
-    witness_out: FloatArray,
-) -> tuple[int, int, float, float]:
-    """One search; `assuming`: divide nodes by their corners as long as there is room, otherwise by halving only.
+def _move_shares(scale: float, cuts: Cuts, look: Look, box: Box) -> None:
+    """Lower the convex function: time and again from the arm with the highest slope to the one with the lowest."""
+    movers = 0
+    for a in range(box.mix.size):
+        if box.marks[a] > 0:
+            box.movers[movers] = a
+            movers += 1
+    for _ in range(_MOVES):
+        to, fro, lowest, highest = -1, -1, np.inf, -np.inf
+        for j in range(movers):
+            a = box.movers[j]
+            slope = 0.0
+            for k in range(look.x.size):
+                slope += look.prices[k] * cuts.slopes[k, a] - look.tolls[k] * cuts.chords[k, a]
+            if slope < lowest and box.mix[a] < box.high[a] - _AT_END:
+                to, lowest = a, slope
+            if slope > highest and box.mix[a] > box.low[a] + _AT_END:
+                fro, highest = a, slope
+        if to < 0 or fro < 0 or not highest - lowest > _LEAST_SLOPE * scale:
+            break
+        for k in range(look.x.size):
+            look.x_steps[k] = cuts.slopes[k, to] - cuts.slopes[k, fro]
+            look.n_steps[k] = cuts.chords[k, to] - cuts.chords[k, fro]
+        most = min(box.high[to] - box.mix[to], box.mix[fro] - box.low[fro])
+        step = _choose_step(most, highest - lowest, scale, cuts, look)
+        box.mix[to] += step
+        box.mix[fro] -= step
+        for k in range(look.x.size):
+            look.x[k] += step * look.x_steps[k]
+            look.n[k] = max(look.n[k] + step * look.n_steps[k], cuts.least[k])
+        _write_tangent(scale, cuts, look)
 
-    Returns the outcome, the nodes examined, the lower bound and the incumbent.
-    """
-    n_arms, d = answer.size, evidence.known.size
-    work = _carve(n_arms, d, max_nodes, arena)
-    corners, stack, node = work.corners, work.stack, work.node
-    cut = (1.0 - accuracy) * incumbent * (1.0 + CERTIFIED_MARGIN)
-    for j in range(n_arms):
-        for a in range(n_arms):
-            corners.mixes[j, a] = 1.0 if a == j else 0.0
-        _measure_corner(evidence, answer, r, j, corners)
-        stack.cells[0, j] = j
-    for i in range(d):
-        stack.prices[0, i] = 0.01 * penalty  # not zero: without reward noise the normals would have no length
-    stack.sizes[0] = 0
-    stack.bounds[0] = 0.0
-    n_corners, top, nodes = n_arms, 1, 0
-    forget_basis(work.lp)
-    forget_basis(work.descent.lp)
-    while top > 0:
-        top -= 1
-        lower = stack.bounds[top]
-        if lower > cut:
-            continue
-        if nodes >= max_nodes or top >= _MAX_OPEN - n_arms - 2:
-            return UNRESOLVED, nodes, _least_open(top + 1, stack.bounds), incumbent
-        nodes += 1
-        size = _load_node(evidence, answer, r, top, corners, stack, node)
-        for i in range(d):
-            work.y[i] = stack.prices[top, i]
-        if _price(evidence, penalty, work) != OPTIMAL:
-            return UNRESOLVED, nodes, _least_open(top + 1, stack.bounds), incumbent
-        bound = _bound_corners(evidence, answer, work.y, work.lengths, size, cut, corners, node)
-        if size == 0 and evidence.extras[FLOOR] > 0.0:
-            bound = _drop_prices(evidence, answer, bound, cut, work)
-        lower = max(lower, bound)
-        if lower > cut:
-            continue
-        _write_mix(work)
-        found = witness_value(evidence, answer, work.mix, r)
-        # An infinite value breaks a known row: the next best mix does not.
-        if found < 1.5 * incumbent or found == np.inf:
-            steps = 3 if enough > 0.0 else 20
-            found = improve_witness(evidence, answer, r, penalty, steps, work.descent, work.mix)
-        if found < incumbent or found <= enough:
-            for a in range(n_arms):
-                witness_out[a] = work.mix[a]
-            incumbent = found
-            cut = (1.0 - accuracy) * incumbent * (1.0 + CERTIFIED_MARGIN)
-        if found <= enough:
-            return WITNESS, nodes, found, found
-        if assuming and size < _MAX_ASSUMED - 1:
-            top = _assume_corners(top, size, lower, cut, work)
-        else:
-            top = _halve_cell(evidence, answer, r, top, size, lower, cut, n_corners, work)
-            n_corners += 1
-    return CERTIFIED, nodes, (1.0 - accuracy) * incumbent, incumbent
+
+@inlined_kernel
+def _stiffen(cuts: Cuts, look: Look) -> None:
+    """Keep the prices of known rows, and let them rise faster where the mix still breaks the row."""
+    for k in range(look.held.size):
+        if cuts.softness[k] > 0.0:
+            look.held[k] = look.prices[k]
+            if look.x[k] > 0.0:
+                cuts.softness[k] *= _STIFFEN
+
+
+@inlined_kernel
+def _bound_box(lower: float, cut: float, scale: float, work: BranchWork) -> float:
+    """Raise a lower bound on g over the box by looking for good prices, until it exceeds the cut or cannot."""
+    cuts, look, box = work.cuts, work.look, work.box
+    for k in range(look.held.size):
+        look.held[k] = 0.0
+    for turn in range(_ROUNDS):
+        _look_from(box.mix, cuts, look)
+        free = _write_tangent(scale, cuts, look)
+        lower = max(lower, _bound(free, cuts, look, box))
+        here, broken = free, False
+        for k in range(look.x.size):
+            here += look.prices[k] * look.x[k] - look.tolls[k] * look.n[k]
+            # As long as the mix breaks a known row, and the price may still rise, better ones are to be had.
+            broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.sizes[0, k])
+        hopeless = here <= (1.0 - _TOO_LOW) * cut and here - lower < _NEARLY_BEST * (cut - lower)
+        settled = hopeless or here - lower < _GOOD_PRICES * scale
+        if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
+            break
+        if turn > 0:
+            _stiffen(cuts, look)
+            _write_tangent(scale, cuts, look)
+        _move_shares(scale, cuts, look, box)
+    return lower
+
+
+@kernel
+def _fit_mix(low: FloatArray, high: FloatArray, mix: FloatArray) -> None:
+    """Move a mix, in place, into a box that contains mixes."""
+    missing = 1.0
+    for a in range(mix.size):
+        mix[a] = min(max(mix[a], low[a]), high[a])
+        missing -= mix[a]
+    for a in range(mix.size):
+        share = min(max(mix[a] + missing, low[a]), high[a])
+        missing -= share - mix[a]
+        mix[a] = share
+
+
+@kernel
+def _choose_arm(cuts: Cuts, look: Look, box: Box) -> int:
+    """The arm whose chord is farthest above its square, as the tangent weighs it; else the one of the widest range."""
+    chosen, largest = -1, 0.0
+    for a in range(box.mix.size):
+        weight = 0.0
+        for k in range(look.tolls.size):
+            weight += look.tolls[k] * cuts.noise[k, a]
+        error = weight * (box.mix[a] - box.low[a]) * (box.high[a] - box.mix[a])
+        if error > largest:
+            chosen, largest = a, error
+    if chosen < 0:
+        chosen = 0
+        for a in range(box.mix.size):
+            if box.high[a] - box.low[a] > box.high[chosen] - box.low[chosen]:
+                chosen = a
+    return chosen
+
+
+@inlined_kernel
+def _push(place: int, bound: float, box: Box, stack: Stack) -> None:
+    for a in range(box.mix.size):
+        stack.low[place, a] = box.low[a]
+        stack.high[place, a] = box.high[a]
+        stack.mixes[place, a] = box.mix[a]
+    stack.bounds[place] = bound
+
+
+@inlined_kernel
+def _divide(top: int, lower: float, work: BranchWork) -> int:
+    """Push the two parts of the box, the one that is shorter in the divided arm last; returns the stack's height."""
+    box, stack = work.box, work.stack
+    arm = _choose_arm(work.cuts, work.look, box)
+    width = box.high[arm] - box.low[arm]
+    middle = max(box.low[arm] + _LEAST_PART * width, min(box.mix[arm], box.high[arm] - _LEAST_PART * width))
+    above = top if box.high[arm] - middle > middle - box.low[arm] else top + 1
+    _push(top, lower, box, stack)
+    _push(top + 1, lower, box, stack)
+    stack.low[above, arm] = middle
+    stack.high[2 * top + 1 - above, arm] = middle
+    return top + 2
+
+
+@inlined_kernel
+def _load(place: int, work: BranchWork) -> None:
+    """Take a box from the stack, without what is out of reach because shares sum to one."""
+    box, stack = work.box, work.stack
+    least, most = 0.0, 0.0
+    for a in range(box.mix.size):
+        least += stack.low[place, a]
+        most += stack.high[place, a]
+    for a in range(box.mix.size):
+        box.low[a] = max(stack.low[place, a], stack.high[place, a] - max(most - 1.0, 0.0))
+        box.high[a] = min(stack.high[place, a], stack.low[place, a] + max(1.0 - least, 0.0))
+        box.mix[a] = stack.mixes[place, a]
+    _fit_mix(box.low, box.high, box.mix)
 
 
 @kernel
@@ -783,6 +486,46 @@ def _least_open(top: int, bounds: FloatArray) -> float:
     for k in range(top):
         least = min(least, bounds[k])
     return least
+
+
+@kernel
+def _set_softness(scale: float, known: BoolArray, cuts: Cuts) -> None:
+    """Let breaking a known row by a small share of its largest entry cost as much as is to be exceeded."""
+    for i in range(known.size):
+        if known[i]:
+            entry = cuts.sizes[0, i + 1] * _SOFTNESS
+            cuts.softness[i + 1] = entry * entry / scale
+
+
+@inlined_kernel
+def _begin(evidence: Evidence, answer: FloatArray, r: float, work: BranchWork) -> float:
+    """Put all mixes on the stack as one box, to be looked at from the arm that is the best witness, known rows aside.
+
+    Returns the size of such values, for when no witness is known.
+    """
+    mix, box, cuts, look = work.candidate, work.box, work.cuts, work.look
+    best, least, scale = 0, np.inf, 0.0
+    for a in range(mix.size):
+        box.low[a] = 0.0
+        box.high[a] = 1.0
+        mix[a] = 0.0
+    _set_chords(evidence, answer, box.low, box.high, cuts)
+    for a in range(mix.size):
+        mix[a] = 1.0
+        _look_from(mix, cuts, look)
+        mix[a] = 0.0
+        value, rough = 0.0, 0.0
+        for k in range(look.x.size):
+            if cuts.softness[k] == 0.0 and look.x[k] > 0.0:
+                value += look.x[k] ** 2 / look.n[k]
+                rough += look.x[k] ** 2 / cuts.sizes[1, k]  # the answer itself has no length
+        scale = max(scale, rough)
+        if value < least:
+            best, least = a, value
+    for a in range(mix.size):
+        box.mix[a] = 1.0 if a == best else 0.0
+    _push(0, 0.0, box, work.stack)
+    return scale if scale > 0.0 else _BEYOND_DOUBT
 
 
 @kernel
@@ -798,23 +541,54 @@ def search_witness(
     arena: Arena,
     witness_out: FloatArray,
 ) -> tuple[int, int, float]:
-    """Bound Z_0 from below: nodes are divided until their bounds exceed (1 - accuracy) times the incumbent.
+    """Bound Z_0 from below: boxes are divided until their bounds exceed (1 - accuracy) times the incumbent.
 
     `incumbent` is the smallest witness value known (of `witness_out`, which is replaced by better ones), or a threshold
     to be exceeded. The search ends early with WITNESS once it finds a value of at most `enough` (0: it never does,
-    unless nothing smaller is possible). Returns the outcome, the number of nodes examined, and a lower bound on Z_0
-    (for WITNESS: the witness's value).
+    unless nothing smaller is possible). `penalty` steers the search for better witnesses. Returns the outcome, the
+    number of nodes examined, and a lower bound on Z_0 (for WITNESS: the witness's value).
     """
-    nodes = 0
-    lower = 0.0
+    if incumbent <= 0.0:
+        return WITNESS, 0, incumbent
+    n_arms, d = answer.size, evidence.known.size
+    work = _carve(n_arms, d, arena)
+    stack, mix = work.stack, work.candidate
     incumbent = min(incumbent, _BEYOND_DOUBT)
-    for attempt in range(len(_ATTEMPTS)):
-        budget = int(_ATTEMPTS[attempt] * max_nodes)
-        outcome, examined, bound, incumbent = _attempt(
-            evidence, answer, r, incumbent, accuracy, enough, penalty, attempt % 2 == 1, budget, arena, witness_out
-        )
-        nodes += examined
-        if outcome != UNRESOLVED:
-            return outcome, nodes, bound
-        lower = max(lower, bound)
-    return UNRESOLVED, nodes, lower
+    cut = (1.0 - accuracy) * incumbent * (1.0 + CERTIFIED_MARGIN)
+    _write_cuts(evidence, answer, r, work.cuts)
+    largest = _begin(evidence, answer, r, work)
+    forget_basis(work.descent.lp)
+    steps = 3 if enough > 0.0 else 20
+    top, nodes, smallest = 1, 0, np.inf
+    while top > 0:
+        top -= 1
+        lower = stack.bounds[top]
+        if lower > cut:
+            continue
+        if nodes >= max_nodes or top >= _MAX_OPEN - 2:
+            return UNRESOLVED, nodes, _least_open(top + 1, stack.bounds)
+        nodes += 1
+        _load(top, work)
+        scale = min(cut, largest)
+        _set_softness(scale, evidence.known, work.cuts)
+        _set_chords(evidence, answer, work.box.low, work.box.high, work.cuts)
+        lower = _bound_box(lower, cut, scale, work)
+        if lower > cut:
+            continue
+        for a in range(n_arms):
+            mix[a] = work.box.mix[a]
+        found = witness_value(evidence, answer, mix, r)
+        eager = enough == 0.0 or nodes <= _EAGER or nodes % _EAGER == 0 or found < smallest
+        # An infinite value breaks a known row: the next best mix does not.
+        if eager and (found < _WORTH_IMPROVING * incumbent or found == np.inf):
+            smallest = min(smallest, found)
+            found = improve_witness(evidence, answer, r, penalty, steps, work.descent, mix)
+        if found < incumbent or found <= enough:
+            for a in range(n_arms):
+                witness_out[a] = mix[a]
+            incumbent = found
+            cut = (1.0 - accuracy) * incumbent * (1.0 + CERTIFIED_MARGIN)
+        if found <= enough:
+            return WITNESS, nodes, found
+        top = _divide(top, lower, work)
+    return CERTIFIED, nodes, (1.0 - accuracy) * incumbent

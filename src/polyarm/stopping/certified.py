@@ -43,12 +43,12 @@ LOOKS_EMPTY = 5  # 1 when the last review found no mix that satisfies the estima
 N_TALLIES = 6
 
 #: Pulls grow by this share between tests that came close, at least, and by this at most while the proof is far away.
-_LEAST_TEST_GROWTH = 0.003
+_LEAST_TEST_GROWTH = 0.002
 _MOST_TEST_GROWTH = 0.02
 #: How much of the way to the expected stop may pass without a test.
 _SHARE_OF_WAY = 0.25
-#: ... and by this if all known witnesses are beaten and yet the proof failed: the next try is as dear as the last.
-_COSTLY_TEST_GROWTH = 0.01
+#: ... and by this if all known witnesses are beaten and yet the proof failed: the next try may be as dear as the last.
+_COSTLY_TEST_GROWTH = 0.003
 #: Pulls grow by this share between reviews of the candidate answers.
 REVIEW_GROWTH = 0.04
 #: How many times a candidate is improved within one test.

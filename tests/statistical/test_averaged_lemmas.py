@@ -2,7 +2,8 @@
 
 At the edge of the claim (all means zero, r = 0) each statistic is its martingale, so that the share of runs in which it
 ever crosses its threshold is what Ville's inequality bounds by delta. The adversary bets on arms that have looked good
-and samples less where the witness has looked lucky; METHOD's prototype measured the rates named below.
+and samples less where the witness has looked lucky. The rates below were measured over 20,000 runs (Gaussian noise, by
+the research prototype) and 40,000 (two-point noise): far below delta, since thresholds hold for the worst witness.
 """
 
 import math
@@ -91,8 +92,10 @@ def count_crossings(
     return cost_crossings, reward_crossings
 
 
-@pytest.mark.parametrize("two_point", [False, True])
-@pytest.mark.parametrize(("delta", "cost_rate", "reward_rate"), [(0.3, 0.166, 0.023), (0.1, 0.045, 0.008)])
+@pytest.mark.parametrize(
+    ("two_point", "delta", "cost_rate", "reward_rate"),
+    [(False, 0.3, 0.166, 0.023), (False, 0.1, 0.045, 0.008), (True, 0.3, 0.162, 0.010), (True, 0.1, 0.041, 0.0024)],
+)
 def test_crossings_stay_below_delta(two_point: bool, delta: float, cost_rate: float, reward_rate: float) -> None:
     rows = [{"name": f"c{i}", "bound": 0.0, "std": 1.0} for i in range(ROWS)]
     nothing = np.zeros((ROWS, ARMS)).tolist()

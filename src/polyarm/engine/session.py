@@ -178,22 +178,18 @@ class Session:
         """Return arms to pull now, all at once, at most `limit`; their outcomes may be told in any order.
 
         An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times), any
-        other explorer one arm. Every call hands out further arms; each is to be told once. The arm that `ask` returned
-        is not among them.
+        other explorer one arm. Every call hands out further arms; each is to be told once. The first is the arm that
+        `ask` returned, if that has not been told.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1):
             raise InvalidInput(f"limit: expected a whole number, 1 or more, got {limit!r}")
         block = self._block
         if block is None:
             return [self.ask()]
-        arms: list[int] = []
-        if not block.left.any() and self.round.counters[PENDING] == NO_ARM:
-            arms.append(self.ask())  # opens the next block
-            self.round.counters[PENDING] = NO_ARM
+        arms = [self.ask()]  # opens the next block if need be
+        self.round.counters[PENDING] = NO_ARM
         while (limit is None or len(arms) < limit) and block.left.any():
             arms.append(take_next(block))
-        if not arms:
-            raise self._why_nothing_to_ask()
         for arm in arms:
             block.waiting[arm] += 1.0
         return arms
@@ -201,10 +197,7 @@ class Session:
     def _why_nothing_to_ask(self) -> PolyarmError:
         block = self._block
         if self.round.counters[STATUS] == RUNNING and block is not None:
-            pending = self.round.counters[PENDING]
             missing = {arm: int(n) for arm, n in zip(self.problem.arms, block.waiting, strict=True) if n > 0.0}
-            if pending != NO_ARM:
-                missing[self.problem.arms[pending]] = missing.get(self.problem.arms[pending], 0) + 1
             return InvalidInput(
                 f"every pull of this block is handed out, and outcomes are missing: {missing}; tell them and ask again"
             )

@@ -29,6 +29,7 @@ from polyarm.statistics.branch import CERTIFIED, WITNESS, search_witness
 from polyarm.statistics.witnesses import add_witness, least_witness
 from polyarm.stopping.certified import (
     CELLS,
+    MARGIN_GROWTH,
     SEARCHES,
     UNRESOLVED_SEARCHES,
     CertifiedRule,
@@ -197,7 +198,7 @@ def try_starts(
         value, _ = least_witness(evidence, centre, r, certified.pool)
         ratio = min(least_cost_evidence(j, levels, model, starts), value / threshold)
         block.ratios[j] = ratio
-        if not ratio > 1.0 + CERTIFIED_MARGIN:
+        if not ratio > 1.0 + CERTIFIED_MARGIN + certified.margin[0]:
             continue
         if not keeps_known_rows(model.known, model.known_rows, starts.answer[j], starts.weight[j]):
             continue
@@ -215,4 +216,5 @@ def try_starts(
             add_witness(certified.pool, work.witness)
         else:
             certified.tallies[UNRESOLVED_SEARCHES] += 1
+            certified.margin[0] += MARGIN_GROWTH
     return False

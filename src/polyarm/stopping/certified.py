@@ -59,7 +59,7 @@ _WORTH_TESTING = 0.6
 _LEAST_STEP = 0.02
 _FRESH_STEP = 0.3
 #: After an unresolved search the pool must pass by this much more before the next one.
-_MARGIN_GROWTH = 0.02
+MARGIN_GROWTH = 0.02
 #: Shares below this are left out of an answer if the proof allows it: nobody wants to serve one request in a thousand.
 _SMALL_SHARE = 2e-3
 MAX_CELLS = 20000
@@ -344,7 +344,7 @@ def try_to_stop(
             return ANSWER_PROVED
         if outcome == UNRESOLVED:
             state.tallies[UNRESOLVED_SEARCHES] += 1
-            state.margin[0] += _MARGIN_GROWTH
+            state.margin[0] += MARGIN_GROWTH
             break
         add_witness(pool, work.witness)
         if state.tallies[HAS_CAUTIOUS] == 1:

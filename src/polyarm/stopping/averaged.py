@@ -41,6 +41,9 @@ from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
 #: Blocks that the record holds, from the first start on; each is 4 % of all pulls at least, more when it fills up.
 MAX_BLOCKS = 200
 
+#: The first searches that remain unresolved may take this part of the node budget: the next block makes them easier.
+_SHORT_SEARCHES, _SHORTER = 2, 4
+
 # Entries of `BlockState.tallies`.
 N_STARTS = 0
 N_BLOCKS = 1  # complete blocks on record
@@ -203,8 +206,11 @@ def try_starts(
         if not keeps_known_rows(model.known, model.known_rows, starts.answer[j], starts.weight[j]):
             continue
         certified.tallies[SEARCHES] += 1
+        budget = rule.max_cells
+        if certified.tallies[UNRESOLVED_SEARCHES] < _SHORT_SEARCHES:
+            budget //= _SHORTER
         outcome, cells, _ = search_witness(
-            evidence, centre, r, threshold, 0.0, threshold, rule.penalty, rule.max_cells, work.arena, work.witness
+            evidence, centre, r, threshold, 0.0, threshold, rule.penalty, budget, work.arena, work.witness
         )
         certified.tallies[CELLS] += cells
         if outcome == CERTIFIED:

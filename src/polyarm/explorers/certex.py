@@ -153,6 +153,7 @@ def _foresee(scene: Scene, total: float, allocation: FloatArray, answer: FloatAr
         forecast.pulls[a] = total * allocation[a]
     write_thresholds(scene.pricing, forecast.pulls, forecast.effective, forecast.thresholds, forecast.marks)
     evidence = forecast.evidence
+    evidence.extras[:] = 0.0
     for i in range(scene.known.size):
         evidence.known[i] = scene.known[i]
     for a in range(allocation.size):

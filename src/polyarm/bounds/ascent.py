@@ -36,6 +36,8 @@ _TINY = 1e-100
 #: Cuts beyond this multiple of the least one are left out at first, and looked at again every few steps.
 _ACTIVE = 8.0
 _RECHECK = 8
+#: Differences smaller than this share of what is subtracted are worked out in another way.
+_CANCELLED = 1e-6
 
 
 class Score(NamedTuple):
@@ -282,6 +284,12 @@ def _score_witness(
         q = mixes[place, a]
         fixed = memory.arms[SPREADS, a] * q - 2.0 * memory.arms[CROSS, a]
         length += scene.reward_noise[a] * q * (fixed + (q - 2.0 * answer[a]) * rates[a])
+    if length < _CANCELLED * norm:  # the witness is nearly the answer, and only a sum of squares tells how nearly
+        length = memory.scalars[BASE]
+        for a in range(answer.size):
+            q = mixes[place, a]
+            fixed = q * (memory.arms[SPREADS, a] * q - 2.0 * memory.arms[CROSS, a])
+            length += scene.reward_noise[a] * (fixed + (q - answer[a]) ** 2 * rates[a])
     score.lengths[k] = max(length, 1e-30)
     score.slacks[k] = max(gap, 0.0)
     value = score.slacks[k] * score.slacks[k] / score.lengths[k]

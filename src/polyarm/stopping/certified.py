@@ -153,7 +153,7 @@ def write_evidence(
 ) -> None:
     """Write the estimates with the variances that the effective pulls leave them."""
     d, n_arms = row_noise.shape
-    evidence_out.extras[:] = 0.0
+    evidence_out.extras[:] = 0.0  # a pooled certificate has neither spread nor floors
     for i in range(d):
         evidence_out.known[i] = known[i]
     for a in range(n_arms):

@@ -13,11 +13,14 @@ RUNS = 2000
 LEVEL = 1e-3
 
 
+@pytest.mark.parametrize("certificate", ["averaged", "pooled"])
 @pytest.mark.parametrize("noise", ["independent", "correlated"])
 @pytest.mark.parametrize("delta", [0.3, 0.1])
 @pytest.mark.parametrize(("instance", "r"), [("setup2-easy", 0.3), ("setup2-hard", 0.3), ("imdb", 0.6)])
-def test_certex_errs_in_at_most_delta_of_the_runs(instance: str, r: float, delta: float, noise: str) -> None:
-    settings: dict[str, Any] = {"r": r, "delta": delta, "noise": noise}
+def test_certex_errs_in_at_most_delta_of_the_runs(
+    instance: str, r: float, delta: float, noise: str, certificate: str
+) -> None:
+    settings: dict[str, Any] = {"r": r, "delta": delta, "noise": noise, "certificate": certificate}
     cell = simulate(instance, "certex", seeds=RUNS, settings=settings).cells[0]
     errors = sum(not run.correct for run in cell.runs)
     assert binomtest(errors, RUNS, delta, alternative="greater").pvalue >= LEVEL

@@ -21,16 +21,37 @@ def assert_error_rate(errors: int, runs: int, delta: float) -> None:
     assert p_value >= LEVEL, f"{errors} errors in {runs} runs at delta = {delta}"
 
 
-@pytest.mark.parametrize("explorer", ["certex", "uniform", "lagex"])
-def test_certified_answers_are_feasible_and_r_optimal(explorer: str) -> None:
-    settings: dict[str, Any] = {"delta": 0.1, "r": 0.3}
-    if explorer != "certex":
-        settings["stopping"] = "certified"
+@pytest.mark.parametrize(
+    ("explorer", "how"),
+    [
+        ("certex", {"certificate": "pooled"}),
+        ("uniform", {"stopping": "certified"}),
+        ("lagex", {"stopping": "certified"}),
+    ],
+)
+def test_certified_answers_are_feasible_and_r_optimal(explorer: str, how: dict[str, str]) -> None:
+    settings: dict[str, Any] = {"delta": 0.1, "r": 0.3, **how}
     cell = simulate("setup2-easy", explorer, seeds=100, settings=settings).cells[0]
     assert all(run.status == "STOPPED" for run in cell.runs)
     assert_error_rate(sum(not run.correct for run in cell.runs), 100, 0.1)
     # Far fewer than delta in fact; if the thresholds were halved by mistake this would catch it.
     assert sum(not run.correct for run in cell.runs) <= 5
+
+
+@pytest.mark.parametrize(("instance", "r"), [("setup2-easy", 0.4), ("setup2-hard", 0.4), ("imdb", 0.8), ("edge", 0.5)])
+def test_averaged_answers_err_in_at_most_delta_of_the_runs(instance: str, r: float) -> None:
+    """A large delta and short runs, where an error would show first."""
+    delta, runs = 0.3, 2000
+    rows = [{"name": "price", "bound": 0.5, "std": 1.0}]
+    # Two arms just on either side of the budget, and r hardly larger than what the safe one gives up.
+    edge = make_instance([1.0, 0.6], [[0.8, 0.2]], rows, noise="independent")
+    cell = simulate(
+        edge if instance == "edge" else instance, "certex", seeds=runs, settings={"delta": delta, "r": r}
+    ).cells[0]
+    assert all(run.status == "STOPPED" for run in cell.runs)
+    errors = sum(not run.correct for run in cell.runs)
+    assert_error_rate(errors, runs, delta)
+    assert errors <= 0.1 * runs, "far fewer than delta in fact: more would mean that a threshold has changed"
 
 
 def test_noise_that_is_the_same_in_reward_and_costs_of_a_pull() -> None:

@@ -18,8 +18,8 @@ from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
-from polyarm.explorers.certex import EXPECTED_STOP
 from polyarm.explorers.certified_settings import build_certified_rule
+from polyarm.explorers.planning import EXPECTED_STOP
 from polyarm.explorers.round import (
     INFEASIBLE,
     NO_ARM,

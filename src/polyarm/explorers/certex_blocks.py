@@ -30,6 +30,14 @@ from polyarm.bounds.ascent import (
     make_scene,
 )
 from polyarm.bounds.ascent import FLOOR as PLANNED_FLOOR
+from polyarm.explorers.planning import (
+    CHALLENGER_GROWTH,
+    EXPECTED_STOP,
+    LEAST_ALLOCATION,
+    NEXT_CHALLENGER,
+    SHARPNESS,
+    add_response,
+)
 from polyarm.explorers.round import (
     FIRST_PULLS,
     SET_IS_EMPTY,
@@ -54,10 +62,9 @@ from polyarm.statistics.averaged import (
     expect_thresholds,
     row_variance,
 )
-from polyarm.statistics.branch import search_witness
 from polyarm.statistics.joint import FLOOR, SPREAD, Evidence
 from polyarm.statistics.mixture import Pricing, fixed_pricing
-from polyarm.statistics.witnesses import Pool, add_witness, least_witness, refresh_uses
+from polyarm.statistics.witnesses import Pool, refresh_uses
 from polyarm.stopping.averaged import (
     MAX_BLOCKS,
     N_BLOCKS,
@@ -87,12 +94,6 @@ from polyarm.stopping.certified import (
     weigh,
 )
 
-_SHARPNESS = 25.0
-_CHALLENGER_GROWTH = 0.1
-#: No arm's planned share falls (much) below this.
-_LEAST_ALLOCATION = 1e-4
-#: A plan's own best response is searched to this accuracy.
-_RESPONSE_ACCURACY = 0.1
 _FRESH_STEP = 0.3
 #: Pulls grow by this share with each block; by less when the least statistic is near its threshold, since a proof is
 #: noticed only at the end of a block, and by more when the record of blocks is nearly full.
@@ -114,11 +115,6 @@ _LEAST_REST, _MOST_REST = 0.3, 4.0
 #: Shares below this are left out of a block's answer if that costs next to nothing.
 _SMALL_SHARE = 2e-3
 _NEXT_TO_NOTHING = 0.005
-
-# Entries of `BlocksState.clock`; the second as in `certex`.
-NEXT_CHALLENGER = 0
-EXPECTED_STOP = 1
-N_CLOCKS = 2
 
 
 class BlocksRule(NamedTuple):
@@ -277,7 +273,7 @@ def _foresee(
 @kernel
 def _improve(scene: Scene, plan: FloatArray, steps: FloatArray, iterations: int, arena: Arena) -> float:
     """Climb from a plan, in place; returns its rate: the least statistic over threshold that it earns a pull."""
-    return climb(scene, 1.0, _LEAST_ALLOCATION, _SHARPNESS, iterations, steps, plan[0], plan[1], arena)
+    return climb(scene, 1.0, LEAST_ALLOCATION, SHARPNESS, iterations, steps, plan[0], plan[1], arena)
 
 
 @inlined_kernel
@@ -291,31 +287,6 @@ def _copy_plan(source: FloatArray, target: FloatArray) -> None:
     for k in range(2):
         for a in range(source.shape[1]):
             target[k, a] = source[k, a]
-
-
-@inlined_kernel
-def _add_response(rule: BlocksRule, scene: Scene, plan: FloatArray, centre: FloatArray, work: CertifiedWork) -> None:
-    """Look for the witness that hurts a plan most and remember it."""
-    evidence, witness = work.evidence, work.witness
-    r = _foresee(scene, plan[0], plan[1], evidence, centre)
-    refresh_uses(evidence, centre, r, scene.pool)
-    value, nearest = least_witness(evidence, centre, r, scene.pool)
-    if value > 1e-12 and nearest >= 0:
-        for a in range(witness.size):
-            witness[a] = scene.pool.mixes[nearest, a]
-        search_witness(
-            evidence,
-            centre,
-            r,
-            value,
-            _RESPONSE_ACCURACY,
-            0.0,
-            rule.certified.penalty,
-            rule.response_cells,
-            work.arena,
-            witness,
-        )
-        add_witness(scene.pool, witness)
 
 
 @inlined_kernel
@@ -335,7 +306,7 @@ def _plan(
             state.steps[1] = _FRESH_STEP
         if steps >= state.clock[NEXT_CHALLENGER]:
             # Plan afresh and keep the better plan: shares that allocation and answer lose together stay lost.
-            state.clock[NEXT_CHALLENGER] = schedule_next(steps, _CHALLENGER_GROWTH)
+            state.clock[NEXT_CHALLENGER] = schedule_next(steps, CHALLENGER_GROWTH)
             for a in range(n_arms):
                 other[0, a] = 0.5 * certified.cautious[a] + 0.5 / n_arms
                 other[1, a] = certified.cautious[a]
@@ -349,7 +320,19 @@ def _plan(
     state.steps[0] = max(state.steps[0], 0.05)
     state.steps[1] = max(state.steps[1], 0.02)
     _improve(scene, state.planned, state.steps, rule.iterations, scratch.arena)
-    _add_response(rule, scene, state.planned, work.block.centre, scratch)
+    centre, evidence = work.block.centre, scratch.evidence
+    r = _foresee(scene, state.planned[0], state.planned[1], evidence, centre)
+    refresh_uses(evidence, centre, r, scene.pool)
+    add_response(
+        evidence,
+        centre,
+        r,
+        rule.certified.penalty,
+        rule.response_cells,
+        scene.pool,
+        scratch.arena,
+        scratch.witness,
+    )
     return _rate(rule, scene, state.planned, state.steps, scratch.arena)
 
 

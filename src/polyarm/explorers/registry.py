@@ -7,8 +7,9 @@ import numpy as np
 from numba.extending import overload
 
 from polyarm.errors import InvalidInput, unknown_name
-from polyarm.explorers.certex import CertexRule, CertexSettings, build_certex, step_certex
+from polyarm.explorers.certex import CertexSettings, build_certex
 from polyarm.explorers.certex_blocks import BlocksRule, step_blocks
+from polyarm.explorers.certex_pooled import PooledRule, step_pooled
 from polyarm.explorers.certified_settings import CertifiedSettings
 from polyarm.explorers.cge import CgeRule, CgeSettings, build_cge, step_cge
 from polyarm.explorers.ctns import CtnsRule, CtnsSettings, build_ctns, step_ctns
@@ -41,7 +42,7 @@ _ALL = (
         "certified feasible and r-optimal",
         CertexSettings,
         build_certex,
-        {CertexRule: step_certex, BlocksRule: step_blocks},
+        {PooledRule: step_pooled, BlocksRule: step_blocks},
     ),
     Explorer("lagex", "game with a Lagrange multiplier", LagexSettings, build_lagex, {LagexRule: step_lagex}),
     Explorer("lats", "track-and-stop with a Lagrange multiplier", LatsSettings, build_lats, {LatsRule: step_lats}),

@@ -2,7 +2,7 @@
 
     python benchmarks/compare_explorers.py [SEEDS] [OUT.md]
 
-Three tables: all explorers by the certified rule, where they differ in nothing but how they choose arms (and `certex` in
+Three tables: all explorers by the certified rule, where they differ only in how they choose arms (and `certex` in
 its certificate); the same without a proof; and the paper's explorers by their own rules.
 """
 

@@ -1,5 +1,6 @@
 """The live display of one exploration."""
 
+import math
 import time
 
 from rich.console import Console, Group, RenderableType
@@ -8,7 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from polyarm.cli.report import COMPILING
+from polyarm.cli.report import COMPILING, describe_test
 from polyarm.engine.run import Exploration
 from polyarm.engine.trace import Trace, explore_in_pieces
 
@@ -41,12 +42,13 @@ def _draw(exploration: Exploration, trace: Trace) -> RenderableType:
         Text(f"{session.plan.explorer.name} on {exploration.instance.name}: {session.steps:,} pulls", "bold")
     ]
     if trace.steps:
-        statistic, threshold = trace.statistic[-1], trace.threshold[-1]
-        lines.append(Text(f"statistic {statistic:.2f} against threshold {threshold:.2f}"))
+        lines.append(Text(describe_test(session)))
         expected = session.expected_stop()
         if expected is not None:
             lines.append(Text(f"expects to stop after {expected[0]:,.0f} to {expected[1]:,.0f} pulls"))
-        lines.append(ProgressBar(total=threshold, completed=min(statistic, threshold), width=50))
+        statistic, threshold = trace.statistic[-1], trace.threshold[-1]
+        done = 0.0 if math.isnan(statistic) else min(max(statistic / threshold, 0.0), 1.0)
+        lines.append(ProgressBar(total=1.0, completed=done, width=50))
         mix = Table.grid(padding=(0, 1))
         for arm, share in zip(session.problem.arms, trace.policy[-1], strict=True):
             mix.add_row(arm, ProgressBar(total=1.0, completed=float(share), width=30), f"{share:6.1%}")

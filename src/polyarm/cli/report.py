@@ -1,6 +1,7 @@
 """What the commands print: tables for people on standard output, or JSON for programs."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -103,8 +104,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         )
         return
     console.print(
-        f"{who} {_ENDINGS[record.status]} after {record.steps:,} pulls: statistic {session.statistic:.2f}, threshold "
-        f"{session.threshold:.2f}",
+        f"{who} {_ENDINGS[record.status]} after {record.steps:,} pulls: {describe_test(session)}",
         highlight=False,
         soft_wrap=True,
     )
@@ -121,6 +121,7 @@ def _describe_answer(session: Session, answer: Recommendation | None) -> dict[st
     """An answer for programs; the same keys whether there is one or not."""
     low, interval = (None, None) if answer is None else (answer.slack_low, answer.value_interval)
     return {
+        "certificate": session.certificate,
         "statistic": _finite(session.statistic),
         "threshold": _finite(session.threshold),
         "policy": None if answer is None else answer.shares(session.problem),
@@ -131,6 +132,14 @@ def _describe_answer(session: Session, answer: Recommendation | None) -> dict[st
         "proved": [] if answer is None else list(answer.claims.proved),
         "not_proved": [] if answer is None else list(answer.claims.not_proved),
     }
+
+
+def describe_test(session: Session) -> str:
+    """Say how the stopping test stands, and which certificate it would give."""
+    test = "no test yet"
+    if not math.isnan(session.statistic):
+        test = f"statistic {session.statistic:.2f}, threshold {session.threshold:.2f}"
+    return test if session.certificate is None else f"{test} ({session.certificate} certificate)"
 
 
 def _conflict(session: Session) -> list[str] | None:
@@ -235,7 +244,7 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
     if answer is None:
         found = "no mix, as some arm has no outcome yet or no mix satisfies the constraints as estimated so far"
     else:
-        found = f"statistic {session.statistic:.2f}, threshold {session.threshold:.2f}"
+        found = describe_test(session)
     text = f"{name} on {log} (seed {session.seed}) {how} after {result.steps:,} rows: {found}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     if answer is not None:

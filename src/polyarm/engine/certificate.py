@@ -17,7 +17,7 @@ from typing import Any
 
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
 from polyarm.engine.block_table import read_blocks, tabulate_blocks
-from polyarm.engine.plan import Plan, make_plan
+from polyarm.engine.plan import AVERAGED, POOLED, Plan, make_plan
 from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
 from polyarm.explorers.certified_settings import build_certified_rule
@@ -35,9 +35,6 @@ FORMAT = "polyarm-certificate-2"
 
 POLICY = "POLICY"
 INFEASIBLE = "INFEASIBLE"
-
-POOLED = "pooled"
-AVERAGED = "averaged"
 
 #: Numbers recomputed on another machine may differ in the last digits.
 _AGREEMENT = 1e-6
@@ -166,9 +163,9 @@ def _compute(
     return {**shared, **_describe_answer(plan, proof)}
 
 
-def _kind(plan: Plan, verdict: str) -> str:
+def _kind(plan: Plan, verdict: str) -> str | None:
     """Which certificate proves a verdict: infeasibility is always proved by the pooled one."""
-    return AVERAGED if plan.settings.pooled_share() < 1.0 and verdict == POLICY else POOLED
+    return POOLED if verdict == INFEASIBLE else plan.certificate
 
 
 def _describe_answer(plan: Plan, proof: AnswerProof) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from polyarm.explorers.certified_settings import CertifiedSettings, check_certif
 from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
 from polyarm.problem import Model, Problem, build_model
 
+POOLED = "pooled"
+AVERAGED = "averaged"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -17,6 +20,13 @@ class Plan:
     explorer: Explorer
     settings: CertifiedSettings
     model: Model
+
+    @property
+    def certificate(self) -> str | None:
+        """Which certificate proves an answer of this explorer: AVERAGED, POOLED, or None."""
+        if not self.settings.stops_certified():
+            return None
+        return AVERAGED if self.settings.pooled_share() < 1.0 else POOLED
 
     def recorded_settings(self) -> dict[str, Any]:
         """Return every setting in force, with the problem's delta and r, as plain JSON types."""

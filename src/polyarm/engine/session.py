@@ -119,6 +119,11 @@ class Session:
         return self.plan.settings.stops_certified()
 
     @property
+    def certificate(self) -> str | None:
+        """Which certificate a stop with an answer would give: averaged, pooled, or None."""
+        return self.plan.certificate
+
+    @property
     def statistic(self) -> float:
         """The test statistic at the last decision; nan before there is one."""
         self._decide()

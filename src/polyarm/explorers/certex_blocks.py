@@ -464,10 +464,9 @@ def _write_block_answer(rule: BlocksRule, scene: Scene, rate: float, state: Bloc
 
 
 @inlined_kernel
-def _write_readings(rule: BlocksRule, j: int, state: BlocksState) -> None:
+def _write_readings(j: int, state: BlocksState) -> None:
     """Write statistic and threshold for displays: those of the start that is nearest to its proof."""
     readings, block = state.round.readings, state.block
-    readings[STATISTIC], readings[THRESHOLD] = 0.0, rule.pricing.reward_log
     if j >= 0 and block.starts.weight[j] > 0.0:
         readings[THRESHOLD] = block.thresholds[j, REWARD_THRESHOLD]
         readings[STATISTIC] = block.ratios[j] * readings[THRESHOLD]
@@ -486,7 +485,7 @@ def _turn_block(rule: BlocksRule, state: BlocksState, model: Model, work: Blocks
         return KEEP_SAMPLING
     close_block(core.estimates, model, block, work.block)
     if try_starts(rule.certified, rule.levels, model, block, certified, scratch, work.block):
-        _write_readings(rule, block.tallies[WINNER], state)
+        _write_readings(block.tallies[WINNER], state)
         return ANSWER_PROVED
     weigh(rule.certified, core.estimates, model, scratch)
     verdict = review(rule.certified, certified, core.estimates, model, scratch)
@@ -505,7 +504,7 @@ def _turn_block(rule: BlocksRule, state: BlocksState, model: Model, work: Blocks
         rate = _plan(rule, scene, core.counters[STEPS], state, certified, work)
         if j >= 0:
             state.forecasts[j] = _bound_forecast(state, j, rate)
-    _write_readings(rule, j, state)
+    _write_readings(j, state)
     expected = max(state.expected[0], float(core.counters[STEPS]))
     _follow(state, 0.5 * rule.least_pulls / math.sqrt(expected))
     _consider_start(rule, rate, state, model)

@@ -15,7 +15,7 @@ from polyarm.stopping.certified import MAX_CELLS, CertifiedRule
 #: The price of breaking an estimated row, per unit of reward noise: far above any price that an optimum pays.
 _PENALTY = 200.0
 _FEWEST_CELLS = 1500
-_CELLS_TIMES_ARMS = 240_000
+_CELLS_TIMES_ARMS = 6_000_000
 
 
 class CertifiedSettings(Checked):

@@ -41,8 +41,9 @@ from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
 #: Blocks that the record holds, from the first start on; each is 4 % of all pulls at least, more when it fills up.
 MAX_BLOCKS = 200
 
-#: The first searches that remain unresolved may take this part of the node budget: the next block makes them easier.
-_SHORT_SEARCHES, _SHORTER = 2, 4
+#: The first search may examine this many cells; one that remains unresolved makes the next budget four times as large,
+#: up to the rule's. Another block usually makes the proof easier, and is cheaper than a long search.
+_FIRST_CELLS, _MOST_DOUBLINGS = 600, 20
 
 # Entries of `BlockState.tallies`.
 N_STARTS = 0
@@ -206,9 +207,7 @@ def try_starts(
         if not keeps_known_rows(model.known, model.known_rows, starts.answer[j], starts.weight[j]):
             continue
         certified.tallies[SEARCHES] += 1
-        budget = rule.max_cells
-        if certified.tallies[UNRESOLVED_SEARCHES] < _SHORT_SEARCHES:
-            budget //= _SHORTER
+        budget = min(rule.max_cells, _FIRST_CELLS << min(2 * certified.tallies[UNRESOLVED_SEARCHES], _MOST_DOUBLINGS))
         outcome, cells, _ = search_witness(
             evidence, centre, r, threshold, 0.0, threshold, rule.penalty, budget, work.arena, work.witness
         )

@@ -147,19 +147,23 @@ class Problem(Checked):
         return int(arm)
 
     def check_policy(self, policy: Any) -> FloatArray:
-        """Return a mix as an array, or raise when it is not on the simplex."""
-        mix = np.asarray(policy, dtype=np.float64)
+        """Return a mix as an array, or raise when it is not on the simplex; round-off is mended."""
+        try:
+            mix = np.array(policy, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidInput(f"policy: expected {self.n_arms} numbers, got {policy!r}") from None
         if mix.shape != (self.n_arms,):
             raise InvalidInput(f"policy: expected {self.n_arms} shares, one per arm, got shape {mix.shape}")
         if not np.all(np.isfinite(mix)) or mix.min() < -1e-9 or abs(mix.sum() - 1.0) > 1e-6:
             raise InvalidInput(f"policy: expected non-negative shares that sum to 1, got {mix.tolist()}")
-        return mix
+        mix = np.maximum(mix, 0.0)
+        return np.asarray(mix / mix.sum())
 
     def check_numbers(self, field: str, values: Any) -> FloatArray:
         """Return one finite number per arm as an array, or raise."""
         try:
             numbers = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             numbers = np.array(np.nan)
         if numbers.shape != (self.n_arms,) or not np.all(np.isfinite(numbers)):
             raise InvalidInput(f"{field}: expected {self.n_arms} finite numbers, one per arm, got {values!r}")

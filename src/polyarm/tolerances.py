@@ -22,6 +22,9 @@ SAME_POLICY = 1e-9
 
 #: A mix satisfies a known row (in units of the row's largest entry) within this.
 KNOWN_ROW = 1e-9
+
+#: How far the shares of a mix may be from summing to one.
+SIMPLEX = 1e-9
 #: A bound must exceed a threshold by this share of it before anything is called certified: round-off proves nothing.
 CERTIFIED_MARGIN = 1e-9
 

@@ -84,7 +84,7 @@ def test_an_outcome_that_nobody_waits_for_is_refused(instance: Instance) -> None
     for arm, result in map(world.pull, arms):
         session.tell(arm, **result)
     before = bits(session)
-    with pytest.raises(InvalidInput, match="no arm is waiting"):
+    with pytest.raises(InvalidInput, match="not waiting for an outcome"):
         session.tell(arms[0], **outcome(instance, arms[0], 2))
     assert bits(session) == before
 

@@ -272,7 +272,7 @@ def test_telling_without_asking_is_refused(explorer: str, pulls: int) -> None:
     arm = 0 if pulls == 0 else copy.deepcopy(session).ask()
     _, costs = outcome(hard(explorer), 0, arm)
     before = bits(session)
-    with pytest.raises(InvalidInput, match="no arm is waiting"):
+    with pytest.raises(InvalidInput, match="not waiting for an outcome"):
         session.tell(arm, 1.0, costs)
     assert bits(session) == before
 
@@ -337,7 +337,7 @@ def test_after_stopping_nothing_is_asked_and_nothing_is_taken(explorer: str) -> 
     before = bits(session)
     with pytest.raises(ExplorationOver, match=f"stopped after {session.steps} pulls"):
         session.ask()
-    with pytest.raises(InvalidInput, match="no arm is waiting"):
+    with pytest.raises(InvalidInput, match="not waiting for an outcome"):
         session.tell(0, 1.0, [0.5])
     assert session.stopped
     assert session.statistic > session.threshold

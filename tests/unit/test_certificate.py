@@ -276,3 +276,47 @@ def test_a_run_says_about_when_it_will_stop() -> None:
     run.advance_to(200_000)
     assert run.session.expected_stop() is None
     assert expected[0] / 4 < run.session.steps < 4 * expected[1]
+
+
+def test_an_answer_scaled_within_the_tolerance_of_a_mix_gains_nothing(document: dict[str, Any]) -> None:
+    """Statistics are linear in the answers, and with large rewards a millionth more of each would be worth a lot."""
+    if document["certificate"] != "averaged":
+        pytest.skip("no blocks")
+    forged = copy.deepcopy(document)
+    for block in forged["blocks"]:
+        block["answer"] = [share * (1.0 + 9e-7) for share in block["answer"]]
+    forged["checksum"] = _checksum(forged)
+    assert verify_certificate(forged).faults == (), "the same mixes: shares are read as such"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("start", "number"), True),
+        (("start", "number"), 1.0),
+        (("start", "lam", 0), "abc"),
+        (("start", "lam", 0), 10**400),
+        (("start", "anchor"), ["x"] * 3),
+        (("start", "anchor", 0), 10**400),
+        (("start", "told_before"), 10**400),
+        (("blocks",), "none"),
+        (("blocks", 0), None),
+        (("blocks", 0, "answer"), [[1.0], 2.0]),
+        (("blocks", 0, "counts", 0), 10**400),
+        (("statistics", "pulls", 0), 10**400),
+        (("statistics", "reward_sums"), None),
+        (("settings",), "abc"),
+        (("problem",), []),
+        (("explorer",), 3),
+    ],
+)
+def test_nonsense_is_a_fault_and_never_a_traceback(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> None:
+    if path[0] not in document:
+        pytest.skip("no blocks")
+    forged = copy.deepcopy(document)
+    place: Any = forged
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    forged["checksum"] = _checksum(forged)
+    assert verify_certificate(forged).faults

@@ -346,7 +346,8 @@ def _evaluate(
 def _least_value(score: Score, n_cuts: int) -> float:
     least = np.inf
     for k in range(n_cuts):
-        least = min(least, score.values[k])
+        if not score.values[k] >= least:  # so that what is no number is not passed over
+            least = score.values[k]
     return least
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from polyarm._arena import Arena, Size
 from polyarm._compile import kernel
 from polyarm._types import BoolArray, FloatArray
+from polyarm.geometry.linear import is_mix
 from polyarm.geometry.lp import OPTIMAL
 from polyarm.geometry.penalised import forget_basis, solve_penalised_lp
 from polyarm.statistics.witnesses import DescentWork, carve_descent, size_descent
@@ -32,6 +33,8 @@ def _solve_tightened(
             largest = max(largest, abs(work.rows[i, a]))
     if solve_penalised_lp(mu, work.rows, known, penalty, np.inf, work.lp, work.mix, work.prices) != OPTIMAL:
         return -np.inf
+    if not is_mix(work.mix):
+        return -np.inf  # entries so far apart that the program was not really solved
     for i in range(d):
         excess = 0.0
         for a in range(n_arms):
@@ -59,16 +62,19 @@ def write_cautious(
     """Write the optimum, and the answer with as much slack in every unknown row as `loss` of reward can buy.
 
     A little of every arm is mixed in if that keeps half the slack, every known row, and costs at most `room` in all:
-    all shares can then grow multiplicatively. Returns whether such an answer exists; the optimum is written in any
-    case, and is the optimum of the penalised program if no mix satisfies the estimated rows.
+    all shares can then grow multiplicatively. Returns whether such an answer exists; the optimum is written even if
+    not, and is the optimum of the penalised program if no mix satisfies the estimated rows.
     """
     d, n_arms = rows.shape
     work = carve_descent(n_arms, d, arena)
     blend = work.means
     forget_basis(work.lp)
-    best = _solve_tightened(mu, rows, known, 0.0, penalty, work)
     for a in range(n_arms):
-        optimum_out[a] = work.mix[a]
+        work.mix[a] = optimum_out[a]  # kept if the program cannot be solved
+    best = _solve_tightened(mu, rows, known, 0.0, penalty, work)
+    if is_mix(work.mix):
+        for a in range(n_arms):
+            optimum_out[a] = work.mix[a]
     if best == -np.inf:
         return False
     high = 0.0

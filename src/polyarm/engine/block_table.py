@@ -23,18 +23,16 @@ def tabulate_blocks(session: Session) -> dict[str, Any]:
     costs = {
         problem.constraints[i].name: (table.rows[:, i] + model.bounds[i]) / model.factors[i] for i in problem.unknown
     }
-    told = start.begun + np.concatenate([[0.0], np.cumsum(table.counts.sum(axis=1))])
     return {
         "start": {
             "number": start.number,
             "told_before": int(start.begun),
             "lam": start.lam.tolist(),
             "anchor": start.anchor.tolist(),
-            "predicted": {problem.constraints[i].name: float(start.predicted[i]) for i in problem.unknown},
         },
         "blocks": [
             {
-                "told_before": int(told[k]),
+                "told_before": int(table.told[k]),
                 "answer": table.answers[k].tolist(),
                 "counts": table.counts[k].tolist(),
                 "mean_rewards": table.means[k].tolist(),
@@ -52,31 +50,32 @@ def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tup
     if not isinstance(blocks, list) or not blocks:
         raise InvalidInput("blocks: expected a list of at least one block")
     shape = (len(blocks), plan.problem.n_arms)
-    table = BlockTable(
-        np.zeros(shape), np.zeros(shape), np.zeros(shape), np.tile(plan.model.known_rows, (len(blocks), 1, 1))
-    )
+    rows = np.tile(plan.model.known_rows, (len(blocks), 1, 1))
+    table = BlockTable(np.zeros(len(blocks)), np.zeros(shape), np.zeros(shape), np.zeros(shape), rows)
     told = start.begun
     for k, block in enumerate(blocks):
         _read_block(plan, block, k, told, table)
         told += table.counts[k].sum()
-    if told != pulls.sum() or np.any(table.counts.sum(axis=0) > pulls):
+    # Every arm was pulled before the first start, too.
+    if told != pulls.sum() or np.any(table.counts.sum(axis=0) >= pulls):
         raise InvalidInput("blocks: their counts and the pulls before them do not add up to statistics.pulls")
     return start, table
 
 
 def _read_start(plan: Plan, stated: Mapping[str, Any]) -> Start:
-    problem, number, begun = plan.problem, stated["number"], stated["told_before"]
-    if not isinstance(number, int) or not 0 <= number < MAX_STARTS:
-        raise InvalidInput(f"start.number: expected 0 to {MAX_STARTS - 1}, got {number!r}")
-    if not isinstance(begun, int) or begun < 0:
-        raise InvalidInput(f"start.told_before: expected a whole number, 0 or more, got {begun!r}")
+    problem = plan.problem
+    number = _whole("start.number", stated["number"], MAX_STARTS - 1)
+    begun = _whole("start.told_before", stated["told_before"])
     lam = problem.check_numbers("start.lam", stated["lam"])
-    predicted = np.array(
-        [0.0 if c.known else float(stated["predicted"][c.name]) for c in problem.constraints], dtype=np.float64
-    )
-    if np.any(lam <= 0.0) or not np.all(predicted[list(problem.unknown)] > 0.0):
-        raise InvalidInput("start: expected positive lam and predicted variances")
-    return Start(number, float(begun), lam, problem.check_policy(stated["anchor"]), predicted)
+    if np.any(lam <= 0.0):
+        raise InvalidInput(f"start.lam: expected positive numbers, got {lam.tolist()}")
+    return Start(number, float(begun), lam, problem.check_policy(stated["anchor"]))
+
+
+def _whole(field: str, value: Any, most: int = 10**15) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise InvalidInput(f"{field}: expected a whole number, 0 to {most}, got {value!r}")
+    return value
 
 
 def _read_block(plan: Plan, stated: Mapping[str, Any], k: int, told: float, table_out: BlockTable) -> None:
@@ -88,7 +87,8 @@ def _read_block(plan: Plan, stated: Mapping[str, Any], k: int, told: float, tabl
         name = problem.constraints[i].name
         costs = problem.check_numbers(f"{where}.mean_costs.{name}", stated["mean_costs"][name])
         table_out.rows[k, i] = costs * model.factors[i] - model.bounds[i]
-    if stated["told_before"] != told:
+    table_out.told[k] = _whole(f"{where}.told_before", stated["told_before"])
+    if table_out.told[k] != told:
         raise InvalidInput(
             f"{where}.told_before: stated {stated['told_before']!r}, but {told:g} outcomes came before the block; its "
             "answer and counts must be fixed after these and before its own"

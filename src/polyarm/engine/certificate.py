@@ -38,6 +38,8 @@ INFEASIBLE = "INFEASIBLE"
 
 #: Numbers recomputed on another machine may differ in the last digits.
 _AGREEMENT = 1e-6
+#: ... and by this where they are close to zero.
+_ABSOLUTE_AGREEMENT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -237,12 +239,14 @@ def verify_certificate(document: Mapping[str, Any]) -> Verification:
         faults.append("checksum: the document was changed after it was written")
     if verdict not in (POLICY, INFEASIBLE):
         return Verification((*faults, f"verdict: expected POLICY or INFEASIBLE, got {verdict!r}"), False, None)
+    if not isinstance(document.get("settings"), Mapping) or not isinstance(document.get("problem"), Mapping):
+        return Verification((*faults, "incomplete: settings and problem must be objects"), False, str(verdict))
     try:
         plan = make_plan(document["explorer"], Problem(**document["problem"]), document["settings"])
         policy = document["policy"]
         mix = None if policy is None else [policy[arm] for arm in plan.problem.arms]
         computed = _compute(plan, document["statistics"], verdict, mix, document)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
         return Verification((*faults, f"incomplete: {error!r} is missing or malformed"), False, str(verdict))
     except InvalidInput as error:
         return Verification((*faults, str(error)), False, str(verdict))
@@ -265,7 +269,7 @@ def _compare(where: str, computed: Any, stated: Any) -> list[str]:
         pairs = zip(computed, stated, strict=True)
         return [fault for k, (mine, theirs) in enumerate(pairs) for fault in _compare(f"{where}.{k}", mine, theirs)]
     if isinstance(computed, float) and isinstance(stated, int | float) and not isinstance(stated, bool):
-        same = math.isclose(computed, stated, rel_tol=_AGREEMENT, abs_tol=_AGREEMENT)
+        same = math.isclose(computed, stated, rel_tol=_AGREEMENT, abs_tol=_ABSOLUTE_AGREEMENT)
     else:
         same = type(computed) is type(stated) and computed == stated
     return [] if same else [f"{where}: stated {stated!r}, but the statistics give {computed!r}"]

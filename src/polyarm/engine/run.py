@@ -60,6 +60,8 @@ class Exploration:
     def advance_to(self, limit: int) -> None:
         """Play until the explorer stops or `limit` pulls have been made in all."""
         session = self.session
+        if session.waiting:
+            raise InvalidInput(f"a batch was handed out, and outcomes are missing: {session.waiting}; tell them first")
         advance(
             session.rule,
             session.state,

@@ -38,7 +38,7 @@ from polyarm.stopping.averaged_proof import winning_start
 from polyarm.stopping.certified import LOOKS_EMPTY, REVIEWS
 from polyarm.stopping.proof import Standing, find_safe_mix, weigh_statistics
 
-_FORMAT = 1
+_FORMAT = 2
 #: Where most runs stop, as multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
 #: Sums of larger outcomes could overflow, and squares of their means would.
@@ -182,9 +182,9 @@ class Session:
     def ask_batch(self, limit: int | None = None) -> list[int]:
         """Return arms to pull now, all at once, at most `limit`; their outcomes may be told in any order.
 
-        An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times), any
-        other explorer one arm. Every call hands out further arms; each is to be told once. The first is the arm that
-        `ask` returned, if that has not been told.
+        An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times), and
+        every call further arms, each to be told once; the first is the arm that `ask` returned, if that has not been
+        told. Any other explorer hands out the one arm that `ask` returns.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1):
             raise InvalidInput(f"limit: expected a whole number, 1 or more, got {limit!r}")
@@ -199,12 +199,19 @@ class Session:
             block.waiting[arm] += 1.0
         return arms
 
+    @property
+    def waiting(self) -> dict[str, int]:
+        """The arms that were handed out in batches, and how many of their outcomes have not been told."""
+        block = self._block
+        counts = [] if block is None else block.waiting.tolist()
+        return {arm: int(count) for arm, count in zip(self.problem.arms, counts, strict=False) if count > 0.0}
+
     def _why_nothing_to_ask(self) -> PolyarmError:
         block = self._block
         if self.round.counters[STATUS] == RUNNING and block is not None:
-            missing = {arm: int(n) for arm, n in zip(self.problem.arms, block.waiting, strict=True) if n > 0.0}
             return InvalidInput(
-                f"every pull of this block is handed out, and outcomes are missing: {missing}; tell them and ask again"
+                f"every pull of this block is handed out, and outcomes are missing: {self.waiting}; tell them and ask "
+                "again"
             )
         what = "no mix satisfies every constraint" if self.infeasible else "call recommend()"
         return ExplorationOver(f"the explorer stopped after {self.steps} pulls; {what}")
@@ -220,9 +227,10 @@ class Session:
         block = self._block
         in_batch = index != pending and block is not None and bool(block.waiting[index] > 0.0)
         if pending == NO_ARM and not in_batch:
+            waiting = f"only these are: {self.waiting}" if self.waiting else "no arm is"
             raise InvalidInput(
-                f"tell for arm {self.problem.arms[index]!r}, but no arm is waiting for an outcome; "
-                "was it told already? call ask() first"
+                f"tell for arm {self.problem.arms[index]!r}, which is not waiting for an outcome ({waiting}); was it "
+                "told already? call ask() first"
             )
         if index != pending and not in_batch:
             raise InvalidInput(

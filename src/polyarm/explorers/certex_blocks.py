@@ -49,6 +49,7 @@ from polyarm.explorers.round import (
     conclude,
     make_round_state,
 )
+from polyarm.geometry.linear import is_mix
 from polyarm.problem import Model
 from polyarm.statistics.averaged import (
     ANCHOR,
@@ -301,7 +302,7 @@ def _plan(
         for a in range(n_arms):
             other[1, a] = certified.cautious[a]
         held = _rate(rule, scene, state.planned, state.steps, scratch.arena)
-        if held < 1e-9 or _rate(rule, scene, other, state.steps, scratch.arena) > held:
+        if not held >= 1e-9 or _rate(rule, scene, other, state.steps, scratch.arena) > held:
             _copy_plan(other, state.planned)
             state.steps[1] = _FRESH_STEP
         if steps >= state.clock[NEXT_CHALLENGER]:
@@ -391,7 +392,7 @@ def _consider_start(rule: BlocksRule, rate: float, state: BlocksState, model: Mo
     block = state.block
     steps = float(state.round.counters[STEPS])
     j = block.tallies[N_STARTS]
-    if j == block.starts.begun.size or steps * rate < START_AT:
+    if j == block.starts.begun.size or not steps * rate >= START_AT:
         return
     if j > 0 and steps < _RESTART_AT * block.starts.begun[j - 1]:
         return
@@ -454,13 +455,14 @@ def _write_block_answer(rule: BlocksRule, scene: Scene, rate: float, state: Bloc
             other[1, a] = 0.0
         total += other[1, a]
     for a in range(answer.size):
-        other[1, a] /= total
+        other[1, a] /= max(total, 1e-300)
     chosen = state.planned
-    allowed = rate > 0.0 and keeps_known_rows(scene.known, scene.rows, other[1], 1.0)
+    allowed = rate > 0.0 and is_mix(other[1]) and keeps_known_rows(scene.known, scene.rows, other[1])
     if allowed and _rate(rule, scene, other, state.steps, scratch.arena) >= (1.0 - _NEXT_TO_NOTHING) * rate:
         chosen = other
-    for a in range(answer.size):
-        answer[a] = chosen[1, a]
+    if is_mix(chosen[1]):  # otherwise the last block's answer stands
+        for a in range(answer.size):
+            answer[a] = chosen[1, a]
 
 
 @inlined_kernel

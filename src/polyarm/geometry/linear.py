@@ -6,6 +6,7 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray, IntArray
+from polyarm.tolerances import SIMPLEX
 
 
 class NewtonWork(NamedTuple):
@@ -71,3 +72,14 @@ def find_newton_direction(position: FloatArray, ridge: float, work: NewtonWork) 
                 settled = False
         if settled:
             return
+
+
+@kernel
+def is_mix(shares: FloatArray) -> bool:
+    """Whether these are non-negative numbers that sum to one."""
+    total = 0.0
+    for a in range(shares.size):
+        if not shares[a] >= 0.0:
+            return False
+        total += shares[a]
+    return abs(total - 1.0) <= SIMPLEX

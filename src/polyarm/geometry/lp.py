@@ -295,15 +295,13 @@ def solve_lp(objective: FloatArray, columns: FloatArray, basis: IntArray, work: 
     Degenerate programs: Bland's rule after a number of greedy pivots.
     """
     warm = basis[0] >= 0 and invert_basis(columns, basis, work)
-    if not warm:
+    status = _solve_from(objective, columns, basis, work) if warm else ITERATION_LIMIT
+    if status != OPTIMAL:
+        # No basis to start from, or an almost singular one, which spoils every update: start from one that cannot.
         _set_cold_basis(objective, columns, basis)
-        invert_basis(columns, basis, work)
-    status = _solve_from(objective, columns, basis, work)
-    if status != OPTIMAL and warm:
-        # An almost singular warm basis spoils every update: once more from a basis that cannot.
-        _set_cold_basis(objective, columns, basis)
-        invert_basis(columns, basis, work)
-        status = _solve_from(objective, columns, basis, work)
+        status = ITERATION_LIMIT  # entries of 1e11 and more: even this basis has no inverse that is worth anything
+        if invert_basis(columns, basis, work):
+            status = _solve_from(objective, columns, basis, work)
     if status != OPTIMAL:
         basis[0] = -1
     return status

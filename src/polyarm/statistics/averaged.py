@@ -137,10 +137,17 @@ def begin(
     for a in range(answer.size):
         starts.lam[j, a] = PRECISION * expected / allocation[a]
         starts.anchor[j, a] = answer[a]
+    predict_variances(j, model, starts)
+
+
+@kernel
+def predict_variances(j: int, model: Model, starts: Starts) -> None:
+    """Write the variances V_i that start j expects at the stop: they follow from its precisions and its anchor."""
     for i in range(model.known.size):
         starts.predicted[j, i] = 0.0
-        for a in range(answer.size):
-            starts.predicted[j, i] += expected * model.row_noise[i, a] * answer[a] * answer[a] / allocation[a]
+        for a in range(model.reward_noise.size):
+            expected = starts.lam[j, a] / PRECISION
+            starts.predicted[j, i] += expected * model.row_noise[i, a] * starts.anchor[j, a] * starts.anchor[j, a]
 
 
 @kernel
@@ -220,7 +227,8 @@ def write_thresholds(j: int, levels: Levels, model: Model, starts: Starts, thres
     ratio, moved, rest, anchored = 0.0, 0.0, 0.0, 0.0
     for a in range(model.reward_noise.size):
         noise, v, lam, anchor = model.reward_noise[a], starts.v[j, a], starts.lam[j, a], starts.anchor[j, a]
-        ratio = max(ratio, v / lam)
+        if not v / lam <= ratio:  # so that what is no number is not passed over
+            ratio = v / lam
         centre = starts.u[j, a] / v
         moved += noise * v * (centre - anchor) ** 2
         rest += noise * max(starts.z[j, a] - starts.u[j, a] * centre, 0.0)

@@ -11,6 +11,7 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._types import BoolArray, FloatArray, IntArray
 from polyarm.estimates import Estimates
+from polyarm.geometry.linear import is_mix
 from polyarm.problem import Model
 from polyarm.statistics.averaged import (
     MAX_STARTS,
@@ -45,6 +46,9 @@ MAX_BLOCKS = 200
 #: up to the rule's. Another block usually makes the proof easier, and is cheaper than a long search.
 _FIRST_CELLS, _MOST_DOUBLINGS = 600, 20
 
+#: After unresolved searches the least statistic must pass by more, but never by more than this.
+_LARGEST_MARGIN = 0.1
+
 # Entries of `BlockState.tallies`.
 N_STARTS = 0
 N_BLOCKS = 1  # complete blocks on record
@@ -53,8 +57,12 @@ N_TALLIES = 3
 
 
 class Record(NamedTuple):
-    """Complete blocks from the first start on: answers, counts, mean rewards (M, K) and mean rows (M, d, K)."""
+    """Complete blocks from the first start on: answers, counts, mean rewards (M, K) and mean rows (M, d, K).
 
+    `told` (M,) is the number of outcomes that were in when the block was fixed.
+    """
+
+    told: FloatArray
     answers: FloatArray
     counts: FloatArray
     means: FloatArray
@@ -64,14 +72,15 @@ class Record(NamedTuple):
 class BlockState(NamedTuple):
     """The block under way, those on record, and the starts.
 
-    `answer` and `counts` (K,) were fixed before its first pull; `left` (K,) has not been handed out, `waiting` (K,) was
-    handed out in a batch and not told; `reward_sums` and `cost_sums` are the explorer's sums as the block began.
-    `first` (J,) is the first block on record that counts for each start; `thresholds` (J, 2) and `ratios` (J,), the
-    least statistic over its threshold, are those of the last test.
+    `answer` and `counts` (K,) were fixed before its first pull, when `told` (1,) outcomes were in; `left` (K,) has not
+    been handed out, `waiting` (K,) was handed out in a batch and not told; `reward_sums` and `cost_sums` are the
+    explorer's sums as the block began. `first` (J,) is the first block on record that counts for each start;
+    `thresholds` (J, 2) and `ratios` (J,), the least statistic over its threshold, are those of the last test.
     """
 
     answer: FloatArray
     counts: FloatArray
+    told: FloatArray
     left: FloatArray
     waiting: FloatArray
     reward_sums: FloatArray
@@ -100,11 +109,13 @@ def make_block_state(model: Model) -> BlockState:
     return BlockState(
         answer=np.zeros(n_arms),
         counts=np.zeros(n_arms),
+        told=np.zeros(1),
         left=np.zeros(n_arms),
         waiting=np.zeros(n_arms),
         reward_sums=np.zeros(n_arms),
         cost_sums=np.zeros((d, n_arms)),
         record=Record(
+            np.zeros(MAX_BLOCKS),
             np.zeros((MAX_BLOCKS, n_arms)),
             np.zeros((MAX_BLOCKS, n_arms)),
             np.zeros((MAX_BLOCKS, n_arms)),
@@ -139,7 +150,9 @@ def take_next(block: BlockState) -> int:
 @kernel
 def open_block(estimates: Estimates, block: BlockState) -> None:
     """Begin the block whose answer and counts have been written."""
+    block.told[0] = 0.0
     for a in range(block.counts.size):
+        block.told[0] += estimates.pulls[a]
         block.left[a] = block.counts[a]
         block.reward_sums[a] = estimates.reward_sums[a]
         for i in range(block.cost_sums.shape[0]):
@@ -158,6 +171,7 @@ def close_block(estimates: Estimates, model: Model, block: BlockState, work: Blo
             mean = (estimates.cost_sums[i, a] - block.cost_sums[i, a]) / block.counts[a] - model.bounds[i]
             work.rows[i, a] = model.known_rows[i, a] if model.known[i] else mean
     k = block.tallies[N_BLOCKS]
+    block.record.told[k] = block.told[0]
     block.record.answers[k] = block.answer
     block.record.counts[k] = block.counts
     block.record.means[k] = work.means
@@ -168,13 +182,13 @@ def close_block(estimates: Estimates, model: Model, block: BlockState, work: Blo
 
 
 @kernel
-def keeps_known_rows(known: BoolArray, rows: FloatArray, mix: FloatArray, weight: float) -> bool:
-    """Whether a mix, times `weight`, satisfies the constraints that are known exactly."""
+def keeps_known_rows(known: BoolArray, rows: FloatArray, mix: FloatArray) -> bool:
+    """Whether a mix satisfies the constraints that are known exactly."""
     for i in range(known.size):
         if known[i]:
             excess = 0.0
             for a in range(mix.size):
-                excess += rows[i, a] * mix[a] / weight
+                excess += rows[i, a] * mix[a]
             if not excess <= KNOWN_ROW:
                 return False
     return True
@@ -192,6 +206,8 @@ def try_starts(
 ) -> bool:
     """Test every start with blocks on record; True when one proves its average, which becomes the answer."""
     evidence, centre = work.evidence, block_work.centre
+    if block.tallies[N_BLOCKS] == MAX_BLOCKS:
+        return False  # blocks that are not on record could not be shown to anyone
     for j in range(block.tallies[N_STARTS]):
         starts = block.starts
         if starts.weight[j] == 0.0:
@@ -200,11 +216,14 @@ def try_starts(
         threshold = block.thresholds[j, REWARD_THRESHOLD]
         r = write_evidence(j, model.r, block.thresholds[j, ROW_FLOOR], model, starts, evidence, centre)
         value, _ = least_witness(evidence, centre, r, certified.pool)
-        ratio = min(least_cost_evidence(j, levels, model, starts), value / threshold)
-        block.ratios[j] = ratio
-        if not ratio > 1.0 + CERTIFIED_MARGIN + certified.margin[0]:
+        costs, rewards = least_cost_evidence(j, levels, model, starts), value / threshold
+        block.ratios[j] = min(costs, rewards)
+        least = 1.0 + CERTIFIED_MARGIN + certified.margin[0]
+        for a in range(centre.size):
+            work.witness[a] = starts.answer[j, a] / starts.weight[j]
+        if not (costs > least and rewards > least and is_mix(work.witness)):  # nothing that is no number passes
             continue
-        if not keeps_known_rows(model.known, model.known_rows, starts.answer[j], starts.weight[j]):
+        if not keeps_known_rows(model.known, model.known_rows, work.witness):
             continue
         certified.tallies[SEARCHES] += 1
         budget = min(rule.max_cells, _FIRST_CELLS << min(2 * certified.tallies[UNRESOLVED_SEARCHES], _MOST_DOUBLINGS))
@@ -221,5 +240,5 @@ def try_starts(
             add_witness(certified.pool, work.witness)
         else:
             certified.tallies[UNRESOLVED_SEARCHES] += 1
-            certified.margin[0] += MARGIN_GROWTH
+            certified.margin[0] = min(certified.margin[0] + MARGIN_GROWTH, _LARGEST_MARGIN)
     return False

@@ -18,6 +18,7 @@ from polyarm.statistics.averaged import (
     add_block,
     cost_evidence,
     make_starts,
+    predict_variances,
     row_variance,
     write_evidence,
     write_thresholds,
@@ -31,20 +32,23 @@ from polyarm.stopping.proof import RewardTest
 class Start:
     """What was fixed when a start began: its number (which delta it may spend), the pulls made by then, and its plan.
 
-    `lam` and `anchor` (K,) and `predicted` (d,) as in `statistics.averaged.Starts`.
+    `lam` and `anchor` (K,) as in `statistics.averaged.Starts`.
     """
 
     number: int
     begun: float
     lam: FloatArray
     anchor: FloatArray
-    predicted: FloatArray
 
 
 @dataclass(frozen=True)
 class BlockTable:
-    """Complete blocks since a start: answers, counts and mean rewards (M, K), mean rows (M, d, K)."""
+    """Complete blocks since a start: answers, counts and mean rewards (M, K), mean rows (M, d, K).
 
+    `told` (M,) is the number of outcomes that were in when the block was fixed.
+    """
+
+    told: FloatArray
     answers: FloatArray
     counts: FloatArray
     means: FloatArray
@@ -55,9 +59,8 @@ def winning_start(block: BlockState) -> tuple[Start, BlockTable]:
     """Return the start that proved the answer, with its blocks."""
     j = int(block.tallies[WINNER])
     starts, since = block.starts, slice(int(block.first[j]), int(block.tallies[N_BLOCKS]))
-    start = Start(j, float(starts.begun[j]), starts.lam[j].copy(), starts.anchor[j].copy(), starts.predicted[j].copy())
-    record = block.record
-    return start, BlockTable(record.answers[since], record.counts[since], record.means[since], record.rows[since])
+    start = Start(j, float(starts.begun[j]), starts.lam[j].copy(), starts.anchor[j].copy())
+    return start, BlockTable(*(array[since] for array in block.record))
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def weigh_blocks(model: Model, levels: Levels, start: Start, table: BlockTable) 
     """Accumulate the blocks of a start (at least one) and work out its thresholds."""
     j, starts = start.number, make_starts(model.reward_noise.size, model.known.size)
     starts.begun[j], starts.lam[j], starts.anchor[j] = start.begun, start.lam, start.anchor
-    starts.predicted[j] = start.predicted
+    predict_variances(j, model, starts)
     for k in range(len(table.counts)):
         add_block(j, table.counts[k], table.answers[k], table.means[k], table.rows[k], starts)
     thresholds = np.zeros(N_THRESHOLDS)

@@ -36,7 +36,7 @@ def _show_forecasts(result: dict[str, Any]) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    table = Table(title="pulls until certex stops, were all its estimates exact")
+    table = Table(title="pulls until certex stops, as forecast")
     for name in ("r", "delta", "T*", "proved: T* at most", "stylised thresholds", "proved thresholds"):
         table.add_column(name, justify="right")
     for row in result["forecasts"]:

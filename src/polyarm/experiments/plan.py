@@ -59,7 +59,7 @@ def plan(
     forecasts at the first delta are made again for `draws` truths from the ranges, always the same ones.
 
     Keys: instance, r, delta, value, optimal_policy, forecasts (one per r and delta: T, certified_T, lower_T, and the
-    pulls until `certex` stops with stylised and with proved thresholds, were all its estimates exact), allocation,
+    pulls to expect until `certex` stops with stylised and with proved thresholds), allocation,
     answer, simulated, constraints, ranges. `progress(done, total)` is called as the work goes on.
     """
     expected = _load_guess(guess)

@@ -57,7 +57,7 @@ def run(
     search: Any,
 ) -> Result:
     n_arms, d = case.shape
-    arena = make_arena(size_branch(n_arms, d, max_nodes))
+    arena = make_arena(size_branch(n_arms, d))
     # Scratch that was never written must not matter: what an earlier search left there certainly does not.
     arena.floats[:] = np.nan
     arena.ints[:] = -7

@@ -48,6 +48,6 @@ def test_the_search_without_rewards_forgives_round_off() -> None:
         )
         answer = np.full(3, 1.0 / 3.0)
         threshold = 1.5 * witness_value(evidence, answer, mix, 0.0)
-        arena, witness = make_arena(size_branch(3, 2, 500)), np.zeros(3)
+        arena, witness = make_arena(size_branch(3, 2)), np.zeros(3)
         outcome, _, _ = search_witness(evidence, answer, 0.0, threshold, 0.0, threshold, 200.0, 500, arena, witness)
         assert outcome != CERTIFIED

@@ -18,7 +18,7 @@ def test_a_cell_outside_the_known_rows_is_left_out() -> None:
     assert (rows @ answer).max() <= 0.0
     incumbent = witness_value(evidence, answer, start, r)
     outcome, cells, lower = search_witness(
-        evidence, answer, r, incumbent, 0.02, 0.0, 50.0, 5000, make_arena(size_branch(3, 2, 5000)), start
+        evidence, answer, r, incumbent, 0.02, 0.0, 50.0, 5000, make_arena(size_branch(3, 2)), start
     )
     assert outcome == CERTIFIED
     assert cells > 1

@@ -54,8 +54,6 @@ _DESCENT = 20
 _HURTS = 1.03
 _DISTINCT = 1e-3
 _KEPT_PROBES = 8
-#: The cells of a search keep their corners: this many numbers at most.
-_LARGEST_SEARCH = 8_000_000
 #: The best starts whose answers are this far apart (sum of absolute differences) are polished.
 _POLISHED_STARTS = 2
 _APART = 0.01
@@ -104,9 +102,8 @@ class JointSearch:
         self.penalty = _PENALTY * math.sqrt(float(model.reward_noise.max()))
         capacity = _POOL_ROOM + n_arms
         self.pool = Pool(np.zeros((capacity, n_arms)), np.zeros(capacity, dtype=np.int64), np.zeros(1, dtype=np.int64))
-        self.max_cells = min(_CERTIFYING_CELLS, _LARGEST_SEARCH // (n_arms + 2 + 2 * d))
         self.arena = make_arena(
-            size_branch(n_arms, d, self.max_cells),
+            size_branch(n_arms, d),
             size_cautious(n_arms, d),
             size_ascent(capacity, n_arms, d, n_known),
         )
@@ -185,7 +182,7 @@ class JointSearch:
                 accuracy,
                 0.0,
                 self.penalty,
-                min(max_cells, self.max_cells),
+                max_cells,
                 self.arena,
                 witness,
             )
@@ -298,7 +295,7 @@ class JointSearch:
         plans = [self.polish(plan, fixed) for plan in (plans[0], *apart[: _POLISHED_STARTS - 1])]
         plan = max(plans, key=lambda plan: self.value(plan, 1.0))
         plan, _ = self._confirm(plan, fixed, _REHEARSAL, _REHEARSAL_CELLS)
-        return self._confirm(plan, fixed, _CERTIFYING, self.max_cells)
+        return self._confirm(plan, fixed, _CERTIFYING, _CERTIFYING_CELLS)
 
     def _confirm(self, plan: Plan, fixed: bool, accuracy: float, max_cells: int) -> tuple[Plan, Response]:
         """Search for what hurts a plan; if that costs it much, polish and search again. Returns what is best proved."""

@@ -138,7 +138,7 @@ class BranchWork(NamedTuple):
     descent: DescentWork
 
 
-def size_branch(n_arms: int, n_constraints: int, max_nodes: int) -> Size:
+def size_branch(n_arms: int, n_constraints: int) -> Size:
     """How much of an arena a search takes, of however many nodes: those that are done with are not kept."""
     k, n = n_arms, n_constraints + 1
     descent = size_descent(k, n_constraints)

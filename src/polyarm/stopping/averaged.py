@@ -42,8 +42,8 @@ from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
 #: Blocks that the record holds, from the first start on; each is 4 % of all pulls at least, more when it fills up.
 MAX_BLOCKS = 200
 
-#: The first search may examine this many cells; one that remains unresolved makes the next budget four times as large,
-#: up to the rule's. Another block usually makes the proof easier, and is cheaper than a long search.
+#: The first search may examine this many cells; one that remains unresolved makes the next budget twice as large, up
+#: to the rule's. Another block usually makes the proof easier, and is cheaper than a long search.
 _FIRST_CELLS, _MOST_DOUBLINGS = 600, 20
 
 #: After unresolved searches the least statistic must pass by more, but never by more than this.
@@ -226,7 +226,7 @@ def try_starts(
         if not keeps_known_rows(model.known, model.known_rows, work.witness):
             continue
         certified.tallies[SEARCHES] += 1
-        budget = min(rule.max_cells, _FIRST_CELLS << min(2 * certified.tallies[UNRESOLVED_SEARCHES], _MOST_DOUBLINGS))
+        budget = min(rule.max_cells, _FIRST_CELLS << min(certified.tallies[UNRESOLVED_SEARCHES], _MOST_DOUBLINGS))
         outcome, cells, _ = search_witness(
             evidence, centre, r, threshold, 0.0, threshold, rule.penalty, budget, work.arena, work.witness
         )

@@ -135,7 +135,7 @@ def make_certified_work(model: Model) -> CertifiedWork:
         witness=np.zeros(n_arms),
         memory=make_memory(n_arms, d),
         arena=make_arena(
-            size_branch(n_arms, d, MAX_CELLS),
+            size_branch(n_arms, d),
             size_cautious(n_arms, d),
             size_ascent(capacity, n_arms, d, int(model.known.sum())),
         ),

@@ -129,7 +129,7 @@ def _search(
         enough,
         test.penalty,
         cells,
-        make_arena(size_branch(n_arms, d, cells)),
+        make_arena(size_branch(n_arms, d)),
         witness_out,
     )
     return outcome, lower

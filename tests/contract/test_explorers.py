@@ -612,8 +612,9 @@ def test_at_least_is_at_most_negated(explorer: str, known: bool) -> None:
         reward, costs = outcome(plain, step, arm)
         one.tell(arm, reward, costs)
         other.tell(arm, reward, [-cost for cost in costs])
-    assert other.statistic == one.statistic
-    assert other.threshold == one.threshold
+    # An explorer that plans in blocks may have made no test yet: nan in both.
+    assert other.statistic == pytest.approx(one.statistic, rel=0.0, abs=0.0, nan_ok=True)
+    assert other.threshold == pytest.approx(one.threshold, rel=0.0, abs=0.0, nan_ok=True)
     assert one.policy is not None
     assert other.policy is not None
     assert other.policy.tolist() == one.policy.tolist()
@@ -647,7 +648,7 @@ def test_the_units_of_a_cost_do_not_matter(explorer: str, unit: float, std: Any)
         other.tell(arm, reward, [unit * cost for cost in costs])
     exact = unit == 1024.0  # a power of two changes no digit
     tolerance = 0.0 if exact else 1e-9
-    assert other.statistic == pytest.approx(one.statistic, rel=tolerance, abs=0.0)
+    assert other.statistic == pytest.approx(one.statistic, rel=tolerance, abs=0.0, nan_ok=True)
     assert one.policy is not None
     assert other.policy is not None
     assert other.policy.tolist() == pytest.approx(one.policy.tolist(), rel=0.0, abs=tolerance)

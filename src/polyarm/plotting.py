@@ -73,6 +73,8 @@ def _draw_test(axes: "Axes", trace: Trace) -> None:
     axes.plot(trace.steps, trace.statistic, color=_MIX, label="statistic")
     axes.plot(trace.steps, trace.threshold, color=_THRESHOLD, linestyle="--", label="threshold")
     axes.set_xscale("log")
+    if len(trace.steps) > 1:
+        axes.set_xlim(trace.steps[0], 1.2 * trace.steps[-1])  # there may be no test, and nothing to draw, at first
     axes.set_xlabel("pulls")
     axes.set_title("statistic against threshold")
     axes.legend(frameon=False)

@@ -12,7 +12,7 @@ import pytest
 from contract.suitable import make_instance
 from polyarm import Instance
 from polyarm.engine.run import Exploration, plan_run
-from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
+from polyarm.geometry.lp import ITERATION_LIMIT, make_basis, make_lp_work, solve_lp
 
 
 @pytest.fixture
@@ -41,17 +41,7 @@ def test_a_program_without_a_basis_is_not_called_empty() -> None:
     columns = np.array([[1.0, 1.0, 1.0], [-8e11, 1e12, 2e11], [0.5, -0.2, -1.0]])
     work = make_lp_work(3, 2)
     work.inverse[:] = np.random.default_rng(1).normal(size=work.inverse.shape)  # what an earlier program left
-    status = solve_lp(np.array([1.0, 2.0, 3.0]), columns, make_basis(2), work)
-    fresh = solve_lp(np.array([1.0, 2.0, 3.0]), columns, make_basis(2), make_lp_work(3, 2))
-    assert status == fresh
-    if status == OPTIMAL:
-        np.testing.assert_array_equal(work.inverse, make_inverse(columns))
-
-
-def make_inverse(columns: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    work = make_lp_work(3, 2)
-    solve_lp(np.array([1.0, 2.0, 3.0]), columns, make_basis(2), work)
-    return work.inverse
+    assert solve_lp(np.array([1.0, 2.0, 3.0]), columns, make_basis(2), work) == ITERATION_LIMIT
 
 
 def test_one_absurd_outcome_does_not_poison_the_session() -> None:

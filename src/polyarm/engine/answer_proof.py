@@ -8,7 +8,8 @@ import numpy as np
 from polyarm._types import FloatArray
 from polyarm.engine.plan import Plan
 from polyarm.explorers.certified_settings import build_levels
-from polyarm.stopping.averaged_proof import BlockTable, Start, weigh_blocks
+from polyarm.stopping.averaged import Record
+from polyarm.stopping.averaged_proof import Start, weigh_blocks
 from polyarm.stopping.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins, value_margin
 
 
@@ -61,7 +62,7 @@ def pooled_thresholds(plan: Plan, standing: Standing) -> dict[str, Any]:
     }
 
 
-def averaged_proof(plan: Plan, standing: Standing, start: Start, table: BlockTable) -> AnswerProof:
+def averaged_proof(plan: Plan, standing: Standing, start: Start, table: Record) -> AnswerProof:
     """Return what the averaged certificate says of its answer, beside the pooled one, which has its own part of delta.
 
     Both are certain together, so a slack is at least the larger of their bounds.

@@ -10,7 +10,8 @@ from polyarm.engine.plan import Plan
 from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
 from polyarm.statistics.averaged import MAX_STARTS
-from polyarm.stopping.averaged_proof import BlockTable, Start, winning_start
+from polyarm.stopping.averaged import Record
+from polyarm.stopping.averaged_proof import Start, winning_start
 
 
 def tabulate_blocks(session: Session) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def tabulate_blocks(session: Session) -> dict[str, Any]:
     }
 
 
-def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[Start, BlockTable]:
+def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[Start, Record]:
     """Read what `tabulate_blocks` wrote; raises when it is no such table, or is not within all `pulls` made."""
     start = _read_start(plan, stated["start"])
     blocks = stated["blocks"]
@@ -51,7 +52,7 @@ def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tup
         raise InvalidInput("blocks: expected a list of at least one block")
     shape = (len(blocks), plan.problem.n_arms)
     rows = np.tile(plan.model.known_rows, (len(blocks), 1, 1))
-    table = BlockTable(np.zeros(len(blocks)), np.zeros(shape), np.zeros(shape), np.zeros(shape), rows)
+    table = Record(np.zeros(len(blocks)), np.zeros(shape), np.zeros(shape), np.zeros(shape), rows)
     told = start.begun
     for k, block in enumerate(blocks):
         _read_block(plan, block, k, told, table)
@@ -78,7 +79,7 @@ def _whole(field: str, value: Any, most: int = 10**15) -> int:
     return value
 
 
-def _read_block(plan: Plan, stated: Mapping[str, Any], k: int, told: float, table_out: BlockTable) -> None:
+def _read_block(plan: Plan, stated: Mapping[str, Any], k: int, told: float, table_out: Record) -> None:
     problem, model, where = plan.problem, plan.model, f"blocks.{k}"
     table_out.answers[k] = problem.check_policy(stated["answer"])
     table_out.counts[k] = problem.check_counts(f"{where}.counts", stated["counts"])

@@ -57,7 +57,7 @@ N_TALLIES = 3
 
 
 class Record(NamedTuple):
-    """Complete blocks from the first start on: answers, counts, mean rewards (M, K) and mean rows (M, d, K).
+    """Complete blocks, M of them at most: answers, counts, mean rewards (M, K) and mean rows (M, d, K).
 
     `told` (M,) is the number of outcomes that were in when the block was fixed.
     """

@@ -24,7 +24,7 @@ from polyarm.statistics.averaged import (
     write_thresholds,
 )
 from polyarm.statistics.joint import make_evidence
-from polyarm.stopping.averaged import N_BLOCKS, WINNER, BlockState
+from polyarm.stopping.averaged import N_BLOCKS, WINNER, BlockState, Record
 from polyarm.stopping.proof import RewardTest
 
 
@@ -41,26 +41,12 @@ class Start:
     anchor: FloatArray
 
 
-@dataclass(frozen=True)
-class BlockTable:
-    """Complete blocks since a start: answers, counts and mean rewards (M, K), mean rows (M, d, K).
-
-    `told` (M,) is the number of outcomes that were in when the block was fixed.
-    """
-
-    told: FloatArray
-    answers: FloatArray
-    counts: FloatArray
-    means: FloatArray
-    rows: FloatArray
-
-
-def winning_start(block: BlockState) -> tuple[Start, BlockTable]:
-    """Return the start that proved the answer, with its blocks."""
+def winning_start(block: BlockState) -> tuple[Start, Record]:
+    """Return the start that proved the answer, with the record of its blocks."""
     j = int(block.tallies[WINNER])
     starts, since = block.starts, slice(int(block.first[j]), int(block.tallies[N_BLOCKS]))
     start = Start(j, float(starts.begun[j]), starts.lam[j].copy(), starts.anchor[j].copy())
-    return start, BlockTable(*(array[since] for array in block.record))
+    return start, Record(*(array[since] for array in block.record))
 
 
 @dataclass(frozen=True)
@@ -126,7 +112,7 @@ class AveragedStanding:
         return RewardTest(evidence, centre, float(r), self.reward_threshold, penalty)
 
 
-def weigh_blocks(model: Model, levels: Levels, start: Start, table: BlockTable) -> AveragedStanding:
+def weigh_blocks(model: Model, levels: Levels, start: Start, table: Record) -> AveragedStanding:
     """Accumulate the blocks of a start (at least one) and work out its thresholds."""
     j, starts = start.number, make_starts(model.reward_noise.size, model.known.size)
     starts.begun[j], starts.lam[j], starts.anchor[j] = start.begun, start.lam, start.anchor

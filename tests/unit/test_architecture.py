@@ -24,6 +24,7 @@ FLOORS: list[set[str]] = [
     {"environments", "problem_file"},
     {"engine"},
     {"experiments", "plotting"},
+    {"papers"},
     {"cli"},
 ]
 RANK = {room: rank for rank, floor in enumerate(FLOORS) for room in floor}

@@ -1,0 +1,1 @@
+"""Evaluations of published papers, recomputed."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
     from polyarm.experiments.bounds import lower_bounds
     from polyarm.experiments.plan import plan
-    from polyarm.experiments.simulate import Simulation, simulate
+    from polyarm.experiments.results import Simulation
+    from polyarm.experiments.simulate import simulate
     from polyarm.problem import Constraint, Problem
     from polyarm.problem_file import load_problem
 
@@ -33,7 +34,7 @@ _HOMES = {
     "ReplayLog": "polyarm.environments.replay",
     "ReplayResult": "polyarm.engine.replay",
     "Session": "polyarm.engine.session",
-    "Simulation": "polyarm.experiments.simulate",
+    "Simulation": "polyarm.experiments.results",
     "instance_names": "polyarm.environments.instances",
     "load_instance": "polyarm.environments.instances",
     "lower_bounds": "polyarm.experiments.bounds",

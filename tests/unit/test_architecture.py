@@ -25,7 +25,7 @@ FLOORS: list[set[str]] = [
     {"engine"},
     {"experiments", "plotting"},
     {"papers"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 RANK = {room: rank for rank, floor in enumerate(FLOORS) for room in floor}
 #: The package itself offers names from everywhere: it stands above all rooms.

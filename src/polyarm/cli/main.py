@@ -135,7 +135,7 @@ def simulate(
     """
     from polyarm.cli import report
     from polyarm.cli.settings import parse_settings
-    from polyarm.experiments.simulate import check_parquet_target
+    from polyarm.experiments.results import check_parquet_target
     from polyarm.experiments.simulate import simulate as run_simulation
 
     if out is not None:
@@ -159,7 +159,7 @@ def simulate(
         report.note(f"one row per seed: {out}", as_json)
 
 
-from polyarm.cli import plan_command, replay_command  # noqa: E402, F401  (add their commands to the app)
+from polyarm.cli import plan_command, replay_command, sweep_command  # noqa: E402, F401  (add their commands to the app)
 
 
 @app.command()

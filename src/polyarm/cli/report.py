@@ -16,7 +16,8 @@ from polyarm.engine.replay import EXHAUSTED, ReplayResult
 from polyarm.engine.run import HORIZON, INFEASIBLE, STOPPED, Exploration
 from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.instances import Instance
-from polyarm.experiments.simulate import Simulation
+from polyarm.experiments.results import Simulation
+from polyarm.experiments.sweep import SweepOutcome
 
 #: Piped output is not a terminal of 80 columns.
 console = Console() if Console().is_terminal else Console(width=120)
@@ -265,8 +266,9 @@ def show_simulation(simulation: Simulation, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    several = any(row["given"] != rows[0]["given"] for row in rows)
     table = Table(title="pulls until the explorer stopped")
-    for name in ("instance", "explorer"):
+    for name in ("instance", "explorer", *(["settings"] if several else [])):
         table.add_column(name)
     for name in (
         "seeds",
@@ -278,13 +280,14 @@ def show_simulation(simulation: Simulation, as_json: bool) -> None:
         "feasible",
         "correct",
         "violations",
-        "us/step",
+        *([] if rows[0]["us_per_step"] is None else ["us/step"]),
     ):
         table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
             row["instance"],
             row["explorer"],
+            *([" ".join(f"{name}={value}" for name, value in row["given"].items())] if several else []),
             number(row["seeds"]),
             number(row["horizon_hit"]),
             number(row["q25_stop"]),
@@ -294,7 +297,7 @@ def show_simulation(simulation: Simulation, as_json: bool) -> None:
             f"{row['feasible_rate']:.1%}",
             f"{row['correct_rate']:.1%}",
             number(row["median_violations"]),
-            number(row["us_per_step"], 2),
+            *([] if row["us_per_step"] is None else [number(row["us_per_step"], 2)]),
         )
     console.print(table)
     console.print(
@@ -305,6 +308,14 @@ def show_simulation(simulation: Simulation, as_json: bool) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def describe_speed(outcome: SweepOutcome) -> str:
+    """Say what a sweep computed, and how fast."""
+    if not outcome.steps:
+        return f"all {outcome.reused:,} runs were there already"
+    speed = f"{outcome.steps:,} steps in {outcome.seconds:,.0f} s, {outcome.steps / outcome.seconds:,.0f} a second"
+    return speed + (f"; {outcome.reused:,} runs were there already" if outcome.reused else "")
 
 
 @contextmanager

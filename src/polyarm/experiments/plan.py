@@ -296,7 +296,14 @@ def _simulate(instance: Instance, seeds: int, forecast: float | None, advance: C
     if forecast is None:
         raise InvalidInput("seeds: nothing to simulate, as no certificate is due in finite time at the first r")
     horizon = int(min(max(_PATIENCE * forecast, 1000.0), _LONGEST_RUN))
-    result = simulate(instance, "certex", seeds=seeds, horizon=horizon, progress=lambda done, total: advance(1))
+    told = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        advance(done - told)
+        told = done
+
+    result = simulate(instance, "certex", seeds=seeds, horizon=horizon, progress=tell)
     row = result.table()[0]
     kept = ("seeds", "horizon_hit", "q25_stop", "median_stop", "q75_stop", "mean_stop", "feasible_rate", "correct_rate")
     return {"explorer": "certex", "thresholds": "proved", "horizon": horizon, **{name: row[name] for name in kept}}

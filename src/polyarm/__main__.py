@@ -1,0 +1,5 @@
+"""`python -m polyarm`."""
+
+from polyarm.cli.main import main
+
+main()

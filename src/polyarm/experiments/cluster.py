@@ -1,0 +1,81 @@
+"""Run pieces of a sweep on a Dask cluster. Needs distributed: pip install 'polyarm[cluster]'."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyarm.errors import InvalidInput, PolyarmError
+from polyarm.experiments.grid import Entry, PieceResult, run_piece
+from polyarm.experiments.store import code_version
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: The name of a cluster that is started for the sweep, on this machine, one process per core.
+LOCAL = "local"
+#: Seconds to wait for a scheduler to answer.
+_PATIENCE = 15
+
+
+class ClusterRunner:
+    """Runs pieces on the workers of a scheduler (`tcp://host:port`), or of one started on this machine (`local`).
+
+    A piece whose worker dies is run again elsewhere; the scheduler gives up on a piece that kills worker after worker.
+    """
+
+    def __init__(self, address: str) -> None:
+        if address != LOCAL and "://" not in address:
+            raise InvalidInput(f"cluster {address!r}: expected {LOCAL!r}, or an address such as tcp://scheduler:8786")
+        try:
+            import distributed  # noqa: F401, PLC0415  (an optional dependency)
+        except ImportError:
+            raise InvalidInput("a cluster needs distributed: pip install 'polyarm[cluster]'") from None
+        self.address = address
+
+    def run(
+        self, pieces: Iterable[tuple[Entry, range]], on_runs: Callable[[int], None]
+    ) -> Iterator[tuple[Entry, range, PieceResult]]:
+        """Yield each piece as it ends; `on_runs(n)` is called when n more runs have ended."""
+        from distributed import KilledWorker, as_completed  # noqa: PLC0415
+
+        with self._connect() as client:
+            shipped: dict[int, Entry] = {}
+            waiting = {}
+            for entry, seeds in pieces:
+                if id(entry) not in shipped:
+                    shipped[id(entry)] = replace(entry)  # without what was prepared here: it is made anew there
+                future = client.submit(_run_there, shipped[id(entry)], seeds, code_version(), pure=False)
+                waiting[future] = (entry, seeds)
+            for future in as_completed(list(waiting)):
+                entry, seeds = waiting.pop(future)
+                try:
+                    result = future.result()
+                except KilledWorker as error:
+                    raise PolyarmError(f"the cluster gave up on a piece of {entry.explorer}: {error}") from None
+                yield entry, seeds, result
+                on_runs(len(seeds))
+
+    @contextmanager
+    def _connect(self) -> Iterator["Client"]:
+        from distributed import Client, LocalCluster  # noqa: PLC0415
+
+        if self.address == LOCAL:
+            with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+                yield client
+            return
+        try:
+            client = Client(self.address, timeout=_PATIENCE)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"cannot reach the cluster at {self.address}: {error}") from None
+        with client:
+            yield client
+
+
+def _run_there(entry: Entry, seeds: range, wanted: str) -> PieceResult:
+    """Run a piece on a worker, unless it would compute something else than this machine."""
+    if code_version() != wanted:
+        raise InvalidInput(
+            f"a worker of the cluster runs {code_version()}, but this machine {wanted}: install the same"
+        )
+    return run_piece(entry, seeds)

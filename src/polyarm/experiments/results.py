@@ -1,0 +1,174 @@
+"""What many explorations showed: runs by cell, their summary, and their table on disk."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyarm.engine.run import HORIZON, RunRecord
+from polyarm.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All runs of one explorer on one instance, in the order of their seeds.
+
+    `given` are the settings as declared, `settings` all that were in force.
+    `us_per_step` is None when the runs were read from disk: tables hold no timings.
+    """
+
+    instance: str
+    explorer: str
+    settings: dict[str, Any]
+    horizon: int
+    runs: tuple[RunRecord, ...]
+    us_per_step: float | None
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def stops(self) -> list[float]:
+        """Return when each run stopped; infinity for one that hit the horizon."""
+        return [run.steps if run.status != HORIZON else np.inf for run in self.runs]
+
+    def summary(self) -> dict[str, Any]:
+        """Return one row of the table; a quantile or mean that is infinite or undefined is None.
+
+        Runs that hit the horizon count as infinity in quantiles and are left out of the mean.
+        """
+        stops = np.array(self.stops())
+        finished = stops[np.isfinite(stops)]
+        return {
+            "instance": self.instance,
+            "explorer": self.explorer,
+            "given": dict(self.given),
+            "settings": self.settings,
+            "seeds": len(self.runs),
+            "stopped": int(finished.size),
+            "horizon_hit": len(self.runs) - int(finished.size),
+            "median_stop": quantile(stops, 0.5),
+            "mean_stop": float(finished.mean()) if finished.size else None,
+            "q25_stop": quantile(stops, 0.25),
+            "q75_stop": quantile(stops, 0.75),
+            "feasible_rate": float(np.mean([run.feasible for run in self.runs])),
+            "correct_rate": float(np.mean([run.correct for run in self.runs])),
+            "median_violations": float(np.median([run.policy_violations for run in self.runs])),
+            "median_allocation_violations": float(np.median([run.allocation_violations for run in self.runs])),
+            "median_excess": float(np.median([run.excess for run in self.runs])),
+            "us_per_step": self.us_per_step,
+        }
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The outcome of `simulate` or of a sweep."""
+
+    cells: tuple[Cell, ...]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row per cell."""
+        return [cell.summary() for cell in self.cells]
+
+    def runs(self) -> Iterator[dict[str, Any]]:
+        """Yield one flat row per seed; no timings, so that equal seeds give equal rows."""
+        for cell in self.cells:
+            for run in cell.runs:
+                yield {
+                    "instance": cell.instance,
+                    "explorer": cell.explorer,
+                    "settings": json.dumps(cell.settings, sort_keys=True),
+                    "horizon": cell.horizon,
+                    **describe_run(run),
+                }
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write one row per seed; the file appears whole or not at all."""
+        target = Path(path)
+        check_parquet_target(target)
+        write_parquet(self.runs(), target, _with_cell_columns(run_schema()))
+
+
+def describe_run(run: RunRecord) -> dict[str, Any]:
+    """Return a run as plain types."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(run).items()}
+
+
+def restore_run(row: dict[str, Any]) -> RunRecord:
+    """Return the run that `describe_run` described."""
+    arrays = {name: None if row[name] is None else np.array(row[name]) for name in ("policy", "pulls")}
+    return RunRecord(**{**row, **arrays})
+
+
+def run_schema() -> "pa.Schema":
+    """Return the columns of `describe_run`: the same types whatever the rows happen to hold."""
+    import pyarrow as pa  # noqa: PLC0415  (an optional dependency)
+
+    return pa.schema(
+        {
+            "seed": pa.int64(),
+            "status": pa.string(),
+            "steps": pa.int64(),
+            "policy": pa.list_(pa.float64()),
+            "feasible": pa.bool_(),
+            "correct": pa.bool_(),
+            "policy_violations": pa.int64(),
+            "allocation_violations": pa.int64(),
+            "excess": pa.float64(),
+            "pulls": pa.list_(pa.float64()),
+        }
+    )
+
+
+def _with_cell_columns(runs: "pa.Schema") -> "pa.Schema":
+    import pyarrow as pa  # noqa: PLC0415
+
+    cell = {"instance": pa.string(), "explorer": pa.string(), "settings": pa.string(), "horizon": pa.int64()}
+    return pa.schema([*pa.schema(cell), *runs])
+
+
+def write_parquet(rows: Iterable[dict[str, Any]], path: Path, schema: "pa.Schema | None" = None) -> None:
+    """Write rows of plain types; the file appears whole or not at all, and equal rows make equal bytes."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    partial = path.with_name(path.name + ".partial")
+    try:
+        parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), partial)
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InvalidInput(f"cannot write {path}: {error}") from None
+
+
+def check_parquet_target(path: Path) -> None:
+    """Raise, before any work is done, when a Parquet file cannot be written there."""
+    if path.is_dir():
+        raise InvalidInput(f"{path}: expected a file name, but this is a folder")
+    if not path.resolve().parent.is_dir():
+        raise InvalidInput(f"{path}: the folder {path.resolve().parent} does not exist")
+    require_parquet()
+
+
+def require_parquet() -> None:
+    """Raise when Parquet cannot be written at all."""
+    try:
+        import pyarrow.parquet  # noqa: F401, PLC0415
+    except ImportError:
+        raise InvalidInput("writing Parquet needs pyarrow: pip install 'polyarm[parquet]'") from None
+
+
+def quantile(values: Any, q: float) -> float | None:
+    """Linear-interpolation quantile of numbers that may be infinite; None when it is infinite."""
+    ordered = np.sort(values)
+    position = q * (ordered.size - 1)
+    below = int(np.floor(position))
+    weight = position - below
+    result = ordered[below]
+    if weight > 0.0:
+        result += weight * (ordered[below + 1] - ordered[below]) if np.isfinite(ordered[below + 1]) else np.inf
+    return float(result) if np.isfinite(result) else None

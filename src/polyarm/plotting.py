@@ -11,9 +11,14 @@ from polyarm.errors import InvalidInput
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+#: Okabe and Ito's colours, told apart by colour-blind readers too: blue, vermilion, green, orange, sky, pink, black.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000")
 _ENDINGS = (".png", ".pdf", ".svg")
 _MIX, _PULLS, _THRESHOLD = "#1b6ca8", "#b8c4ce", "#c0392b"
+#: What a file would say of the moment it was written: the same figure must give the same bytes.
+_UNDATED: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 _SHADES = ("#8fbbdc", "#1b6ca8", "#0c3453", "#6b7f8c")
 
 
@@ -31,14 +36,37 @@ def check_target(path: Path) -> None:
         raise InvalidInput("pictures need matplotlib: pip install 'polyarm[plot]'") from None
 
 
+def new_figure(width: float, height: float) -> "Figure":
+    """Return an empty figure of this size in inches, drawn without a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (an optional dependency)
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def tidy(axes: "Axes") -> None:
+    """Take away what carries no information, and add a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure; the same figure gives the same bytes."""
+    from matplotlib import rc_context  # noqa: PLC0415
+
+    try:
+        with rc_context({"svg.hashsalt": "polyarm"}):
+            figure.savefig(path, dpi=120, metadata=_UNDATED.get(path.suffix.lower()))
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error}") from None
+
+
 def plot_run(exploration: Exploration, trace: Trace, path: Path) -> None:
     """Draw the mix, the statistic against its threshold, and the slack of each constraint."""
     check_target(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(13, 4.2)
     mix, test, slack = figure.subplots(1, 3)
     session = exploration.session
     figure.suptitle(
@@ -47,10 +75,7 @@ def plot_run(exploration: Exploration, trace: Trace, path: Path) -> None:
     _draw_mix(mix, exploration)
     _draw_test(test, trace)
     _draw_slack(slack, trace)
-    try:
-        figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error}") from None
+    save_figure(figure, path)
 
 
 def _draw_mix(axes: "Axes", exploration: Exploration) -> None:
@@ -66,7 +91,7 @@ def _draw_mix(axes: "Axes", exploration: Exploration) -> None:
     axes.set_xlabel("percent")
     axes.set_title("mix")
     axes.legend(frameon=False)
-    _tidy(axes)
+    tidy(axes)
 
 
 def _draw_test(axes: "Axes", trace: Trace) -> None:
@@ -78,7 +103,7 @@ def _draw_test(axes: "Axes", trace: Trace) -> None:
     axes.set_xlabel("pulls")
     axes.set_title("statistic against threshold")
     axes.legend(frameon=False)
-    _tidy(axes)
+    tidy(axes)
 
 
 def _draw_slack(axes: "Axes", trace: Trace) -> None:
@@ -91,18 +116,15 @@ def _draw_slack(axes: "Axes", trace: Trace) -> None:
     axes.set_title("estimated slack of the current mix")
     if names:
         axes.legend(frameon=False)
-    _tidy(axes)
+    tidy(axes)
 
 
 def plot_plan(plan: dict[str, Any], path: Path) -> None:
     """Draw the pulls that a plan forecasts against the tolerance r, one colour per delta, and a band for ranges."""
     check_target(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
 
-    figure = Figure(figsize=(7.5, 4.8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(7.5, 4.8)
     axes = figure.subplots()
     figure.suptitle(f"{plan['instance']}: pulls until the answer is certified", fontsize=13)
     deltas = sorted({row["delta"] for row in plan["forecasts"]}, reverse=True)
@@ -136,11 +158,8 @@ def plot_plan(plan: dict[str, Any], path: Path) -> None:
     axes.set_xlabel("tolerance r")
     axes.set_ylabel("pulls")
     figure.legend(frameon=False, loc="outside lower center", ncols=3)
-    _tidy(axes)
-    try:
-        figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error}") from None
+    tidy(axes)
+    save_figure(figure, path)
 
 
 def _draw_ranges(axes: "Axes", plan: dict[str, Any]) -> None:
@@ -153,8 +172,3 @@ def _draw_ranges(axes: "Axes", plan: dict[str, Any]) -> None:
     label = f"truths from the ranges, {100 * low:g} to {100 * high:g} % (delta = {plan['delta']:g})"
     axes.fill_between(tolerances, pulls[:, 0], pulls[:, -1], color=_PULLS, alpha=0.35, linewidth=0, label=label)
     axes.vlines(tolerances, pulls[:, 0], pulls[:, -1], color=_PULLS, linewidth=4, zorder=0)  # a single r has no area
-
-
-def _tidy(axes: "Axes") -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)

@@ -133,6 +133,13 @@ def test_a_longer_sweep_runs_only_what_is_new(tmp_path: Path) -> None:
     assert list(longer.simulation.runs()) == list(simulate("figure2", "uniform", seeds=23, horizon=300).runs())
 
 
+def test_entries_that_declare_the_same_runs_share_them() -> None:
+    recorder = Recorder()
+    outcome = run_sweep([*small(seeds=10), *small(seeds=12)], runner=recorder)
+    assert recorder.seeds == list(range(12))
+    assert [len(cell.runs) for cell in outcome.simulation.cells] == [10, 12]
+
+
 @pytest.mark.parametrize(
     "changed",
     [

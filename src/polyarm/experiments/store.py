@@ -59,7 +59,6 @@ class PieceStore:
     def __init__(self, folder: Path) -> None:
         require_parquet()
         self.folder = folder
-        self._keys: dict[int, str] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -77,22 +76,20 @@ class PieceStore:
                 ) from None
             yield
 
-    def _path(self, entry: Entry, seeds: range) -> Path:
-        if id(entry) not in self._keys:
-            self._keys[id(entry)] = entry_key(entry)
-        return self.folder / self._keys[id(entry)] / f"{seeds.start:09d}-{seeds.stop - 1:09d}.parquet"
+    def _path(self, key: str, seeds: range) -> Path:
+        return self.folder / key / f"{seeds.start:09d}-{seeds.stop - 1:09d}.parquet"
 
-    def write(self, entry: Entry, seeds: range, runs: list[RunRecord]) -> None:
-        """Keep a finished piece."""
-        path = self._path(entry, seeds)
+    def write(self, key: str, seeds: range, runs: list[RunRecord]) -> None:
+        """Keep a finished piece of the entry with this key."""
+        path = self._path(key, seeds)
         path.parent.mkdir(exist_ok=True)
         write_parquet((describe_run(run) for run in runs), path, run_schema())
 
-    def read(self, entry: Entry, seeds: range) -> list[RunRecord] | None:
+    def read(self, key: str, seeds: range) -> list[RunRecord] | None:
         """Return a finished piece, or None when there is none; a damaged one is told and counts as none."""
         from pyarrow import ArrowException, parquet  # noqa: PLC0415  (an optional dependency)
 
-        path = self._path(entry, seeds)
+        path = self._path(key, seeds)
         if not path.exists():
             return None
         try:

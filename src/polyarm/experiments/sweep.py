@@ -11,7 +11,7 @@ from polyarm.errors import InvalidInput
 from polyarm.experiments.cluster import ClusterRunner
 from polyarm.experiments.grid import Entry, PieceResult
 from polyarm.experiments.results import Cell, Simulation
-from polyarm.experiments.store import PieceStore
+from polyarm.experiments.store import PieceStore, entry_key
 from polyarm.experiments.threads import ThreadRunner
 
 #: Called with (runs done, runs in all).
@@ -68,42 +68,50 @@ def run_sweep(
 
 
 class _Collection:
-    """The runs of a grid as they come in."""
+    """The runs of a grid as they come in. Entries that declare the same runs share them."""
 
     def __init__(self, entries: Sequence[Entry], store: PieceStore | None, progress: Progress | None) -> None:
+        self._keys = {id(entry): entry_key(entry) for entry in entries}
         self._entries = entries
         self._store = store
         self._progress = progress
-        self._total = sum(entry.seeds for entry in entries)
+        self._total = 0
         self._done = 0
-        self._found: dict[tuple[int, range], list[RunRecord]] = {}
-        self._seconds = dict.fromkeys(map(id, entries), 0.0)
+        self._found: dict[tuple[str, range], list[RunRecord]] = {}
+        self._seconds = dict.fromkeys(self._keys.values(), 0.0)
 
     def fill(self, runner: Runner) -> SweepOutcome:
-        missing = list(self._read_finished())
+        missing = self._find_missing()
         reused = self._done
         self._advance(0)
         start = time.perf_counter()
         steps = 0
         for entry, seeds, result in runner.run(missing, self._advance):
+            key = self._keys[id(entry)]
             if self._store is not None:
-                self._store.write(entry, seeds, result.runs)
-            self._found[id(entry), seeds] = result.runs
-            self._seconds[id(entry)] += result.seconds
+                self._store.write(key, seeds, result.runs)
+            self._found[key, seeds] = result.runs
+            self._seconds[key] += result.seconds
             steps += sum(run.steps for run in result.runs)
         seconds = time.perf_counter() - start
         return SweepOutcome(Simulation(tuple(map(self._cell, self._entries))), steps, seconds, reused)
 
-    def _read_finished(self) -> Iterator[tuple[Entry, range]]:
-        """Take what is on disk; yield the pieces that are not."""
+    def _find_missing(self) -> list[tuple[Entry, range]]:
+        """Take what is on disk, and list the pieces that are not."""
+        missing: dict[tuple[str, range], Entry] = {}
         for entry in self._entries:
+            key = self._keys[id(entry)]
             for seeds in entry.pieces():
-                runs = None if self._store is None else self._store.read(entry, seeds)
+                if (key, seeds) in self._found or (key, seeds) in missing:
+                    continue
+                self._total += len(seeds)
+                runs = None if self._store is None else self._store.read(key, seeds)
                 if runs is None:
-                    yield entry, seeds
+                    missing[key, seeds] = entry
                 else:
-                    self._found[id(entry), seeds] = runs
+                    self._found[key, seeds] = runs
                     self._done += len(runs)
+        return [(entry, seeds) for (_, seeds), entry in missing.items()]
 
     def _advance(self, runs: int) -> None:
         self._done += runs
@@ -112,7 +120,8 @@ class _Collection:
 
     def _cell(self, entry: Entry) -> Cell:
         instance, plan = entry.prepared
-        runs = tuple(run for seeds in entry.pieces() for run in self._found[id(entry), seeds])
+        key = self._keys[id(entry)]
+        runs = tuple(run for seeds in entry.pieces() for run in self._found[key, seeds])
         steps = sum(run.steps for run in runs)
         return Cell(
             instance.name,
@@ -120,6 +129,6 @@ class _Collection:
             plan.recorded_settings(),
             entry.horizon,
             runs,
-            1e6 * self._seconds[id(entry)] / steps if self._store is None else None,
+            1e6 * self._seconds[key] / steps if self._store is None else None,
             entry.settings,
         )

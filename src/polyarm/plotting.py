@@ -30,6 +30,11 @@ def check_target(path: Path) -> None:
         raise InvalidInput(f"picture {path}: expected a file name, but this is a folder")
     if not path.resolve().parent.is_dir():
         raise InvalidInput(f"picture {path}: the folder {path.resolve().parent} does not exist")
+    require_plots()
+
+
+def require_plots() -> None:
+    """Raise when nothing can be drawn at all."""
     try:
         import matplotlib  # noqa: F401, PLC0415  (an optional dependency)
     except ImportError:

@@ -159,7 +159,7 @@ def simulate(
         report.note(f"one row per seed: {out}", as_json)
 
 
-from polyarm.cli import plan_command, replay_command, sweep_command  # noqa: E402, F401  (add their commands to the app)
+from polyarm.cli import paper_command, plan_command, replay_command, sweep_command  # noqa: E402, F401  (add their commands to the app)
 
 
 @app.command()

@@ -313,7 +313,7 @@ def show_simulation(simulation: Simulation, as_json: bool) -> None:
 def describe_speed(outcome: SweepOutcome) -> str:
     """Say what a sweep computed, and how fast."""
     if not outcome.steps:
-        return f"all {outcome.reused:,} runs were there already"
+        return "nothing to simulate" if not outcome.reused else f"all {outcome.reused:,} runs were there already"
     speed = f"{outcome.steps:,} steps in {outcome.seconds:,.0f} s, {outcome.steps / outcome.seconds:,.0f} a second"
     return speed + (f"; {outcome.reused:,} runs were there already" if outcome.reused else "")
 

@@ -1,0 +1,29 @@
+"""What the paper published: medians and bounds read off its figures."""
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+#: Which number of a run a published median is about.
+STOP = "stopping_time"
+VIOLATIONS = "violations"
+
+
+@cache
+def load_published() -> dict[str, Any]:
+    """Return the file of published numbers."""
+    text = resources.files(__package__).joinpath("published.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def published_median(measure: str, instance: str, explorer: str) -> float | None:
+    """Return a published median (`STOP` or `VIOLATIONS`), or None when there is none."""
+    value = load_published()[measure].get(instance, {}).get(explorer)
+    return None if value is None else float(value)
+
+
+def published_bound(instance: str, name: str) -> float | None:
+    """Return a published lower bound, `known` or `bai`, or None when there is none."""
+    value = load_published()[STOP].get(instance, {}).get(f"{name}_lower_bound")
+    return None if value is None else float(value)

@@ -123,10 +123,10 @@ def parse_figures(text: str) -> tuple[int, ...]:
     """Read figure numbers such as `1-12` or `4,8-10`."""
     chosen: set[int] = set()
     for part in text.split(","):
-        low, _, high = part.strip().partition("-")
-        if not low.isdecimal() or not (high or low).isdecimal():
+        low, dash, high = part.strip().partition("-")
+        if not low.isdecimal() or not (high if dash else low).isdecimal():
             raise InvalidInput(f"figures {text!r}: expected numbers such as 1-12 or 4,8-10")
-        chosen |= set(range(int(low), int(high or low) + 1))
+        chosen |= set(range(int(low), int(high if dash else low) + 1))
     if not chosen or not chosen <= set(FIGURES):
         raise InvalidInput(f"figures {text!r}: expected numbers from {FIGURES[0]} to {FIGURES[-1]}")
     return tuple(sorted(chosen))

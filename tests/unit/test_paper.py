@@ -289,7 +289,7 @@ def test_every_figure_has_its_files_and_stands_on_the_page(whole: Path) -> None:
     for wanted in (
         "Figure 1:",
         "Figure 11:",
-        "Added: sample complexity on mine",
+        "mine, sample complexity: an added instance",
         "13,474",
         "closest",
         "certex, averaged",

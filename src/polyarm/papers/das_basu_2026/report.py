@@ -15,7 +15,7 @@ img { max-width: 100%; height: auto; background: white; border-radius: 4px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.85rem; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.2rem 0.6rem; text-align: right; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child, td.text, th.text { text-align: left; }
+th:first-child, td:first-child, td.text, th.text { text-align: left; } td { white-space: nowrap; }
 caption { caption-side: top; text-align: left; font-weight: 600; padding: 0.4rem 0; }
 nav a { margin-right: 0.8rem; white-space: nowrap; } .note { color: GrayText; font-size: 0.85rem; }
 """

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test verify lint bench table lock clean
+.PHONY: run test verify lint bench table errata lock clean
 
 run: $(VENV)/.run-ready
 	mkdir -p out
@@ -25,6 +25,10 @@ verify: $(VENV)/.test-ready
 # Rewrites docs/comparison.md.
 table: $(VENV)/.run-ready
 	$(BIN)/python benchmarks/compare_explorers.py
+
+# Rewrites docs/errata.md; some minutes.
+errata: $(VENV)/.run-ready
+	$(BIN)/python benchmarks/measure_errata.py
 
 bench: $(VENV)/.bench-ready
 	$(BIN)/python -m pytest benchmarks --benchmark-disable-gc

@@ -124,7 +124,7 @@ def _quantile(values: Any, q: float) -> float | None:
 
 def simulate(
     instances: str | Path | Instance | Iterable[str | Path | Instance],
-    explorers: str | Iterable[str],
+    explorers: str | Path | Iterable[str | Path],
     *,
     seeds: int = 100,
     first_seed: int = 0,
@@ -136,6 +136,7 @@ def simulate(
 ) -> Simulation:
     """Run every explorer on every instance for `seeds` seeds, in `workers` threads (default: one per core).
 
+    An explorer is a name, or the file of one's own; see docs/bring-your-own.md.
     `settings` are applied to every explorer, `delta` and `r` to the problems. `progress(done, total)` is called
     from this thread after each run.
     """
@@ -147,6 +148,7 @@ def simulate(
         for i in _as_list(instances)
         for explorer in _as_list(explorers)
     ]
+    _require_own_names([plan for _, plan in plans])
     total = len(plans) * seeds
     cells = []
     with ThreadPoolExecutor(workers) as pool:
@@ -179,6 +181,14 @@ def simulate(
                 )
             )
     return Simulation(tuple(cells))
+
+
+def _require_own_names(plans: Sequence[Plan]) -> None:
+    """Raise when two explorers have one name: nobody could tell their rows apart."""
+    sources: dict[str, str | None] = {}
+    for explorer in (plan.explorer for plan in plans):
+        if sources.setdefault(explorer.name, explorer.source) != explorer.source:
+            raise InvalidInput(f"explorers: two different files name their explorer {explorer.name!r}; rename one")
 
 
 def _as_list(value: Any) -> Sequence[Any]:

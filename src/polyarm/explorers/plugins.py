@@ -36,12 +36,8 @@ def run_source(text: str, filename: str) -> Explorer:
     # No file need have this name here, and one may be edited later: tracebacks show what was run.
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     sys.modules[module.__name__] = module  # records and settings look up the module that they are defined in
-    try:
-        _execute(text, module, filename)
-        return _take_explorer(module, filename)._replace(source=text)
-    except BaseException:
-        del sys.modules[module.__name__]
-        raise
+    _execute(text, module, filename)
+    return _take_explorer(module, filename)._replace(source=text)
 
 
 def _execute(text: str, module: ModuleType, filename: str) -> None:

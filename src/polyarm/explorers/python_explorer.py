@@ -1,6 +1,7 @@
 """Explorers whose sampling rule is a plain Python function; the rest of their round is the shared, compiled one."""
 
 from collections.abc import Callable
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,8 +148,8 @@ def _shares(explorer: str, given: Any, n_arms: int) -> FloatArray:
         if 0.0 < total < np.inf:
             return np.asarray(wanted / total)
     raise InvalidInput(
-        f"explorer {explorer!r}: allocate returned {given!r}; expected {n_arms} finite numbers, one per arm, none "
-        "below 0 and not all 0"
+        f"explorer {explorer!r}: allocate returned {shorten(repr(given), 200)}; expected {n_arms} finite numbers, one "
+        "per arm, none below 0 and not all 0"
     )
 
 

@@ -490,6 +490,16 @@ def test_the_same_text_is_the_same_record_and_changed_text_replaces_it(tmp_path:
     assert runs(simulate(lasting(), "version", seeds=1, horizon=50)) == before
 
 
+def test_changed_kernels_are_compiled_anew() -> None:
+    """Also where the classes of both versions have the same names and fields, which Numba's dispatch confuses."""
+    before = runs(simulate(lasting(), "fast-test", seeds=1, horizon=100))
+    load_explorer_source(FAST.replace("0.5 * (share + state.round.policy[a])", "share * share"), "edited.py")
+    edited = runs(simulate(lasting(), "fast-test", seeds=1, horizon=100))
+    load_explorer_source(FAST)
+    assert runs(simulate(lasting(), "fast-test", seeds=1, horizon=100)) == before
+    assert [run["pulls"] for run in edited] != [run["pulls"] for run in before]
+
+
 def test_a_save_needs_its_explorer_in_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     load_explorer_source(rule("saver", "return np.ones(7)"))
     saved = make_explorer("saver", lasting().problem, seed=0).state_dict()

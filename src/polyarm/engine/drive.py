@@ -194,9 +194,10 @@ def driver_for(explorer: Explorer) -> Driver:
     """Return what drives an explorer: compiled and cached if it is shipped, else compiled afresh, or plain Python."""
     if explorer.name in SHIPPED:
         return Driver(ask, advance)
-    return _fresh_driver() if explorer.compiled else Driver(_ask_interpreted, _advance_interpreted)
+    return _fresh_driver(explorer.source) if explorer.compiled else Driver(_ask_interpreted, _advance_interpreted)
 
 
 @cache
-def _fresh_driver() -> Driver:
+def _fresh_driver(source: str | None) -> Driver:
+    """Compile the driver of one file: Numba takes classes of equal names and fields for one, so none may be shared."""
     return Driver(uncached_kernel(ask), uncached_kernel(advance))

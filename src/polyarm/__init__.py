@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from polyarm.experiments.plan import plan
     from polyarm.experiments.results import Simulation
     from polyarm.experiments.simulate import simulate
+    from polyarm.explorers.explorer import Explorer
+    from polyarm.explorers.python_explorer import python_explorer
+    from polyarm.explorers.registry import get_explorer, load_explorer, load_explorer_source
     from polyarm.problem import Constraint, Problem
     from polyarm.problem_file import load_problem
 
@@ -26,6 +29,7 @@ _HOMES = {
     "Certificate": "polyarm.engine.certificate",
     "Constraint": "polyarm.problem",
     "ExplorationOver": "polyarm.errors",
+    "Explorer": "polyarm.explorers.explorer",
     "Instance": "polyarm.environments.instances",
     "InvalidInput": "polyarm.errors",
     "PolyarmError": "polyarm.errors",
@@ -35,13 +39,17 @@ _HOMES = {
     "ReplayResult": "polyarm.engine.replay",
     "Session": "polyarm.engine.session",
     "Simulation": "polyarm.experiments.results",
+    "get_explorer": "polyarm.explorers.registry",
     "instance_names": "polyarm.environments.instances",
+    "load_explorer": "polyarm.explorers.registry",
+    "load_explorer_source": "polyarm.explorers.registry",
     "load_instance": "polyarm.environments.instances",
     "lower_bounds": "polyarm.experiments.bounds",
     "load_problem": "polyarm.problem_file",
     "make_explorer": "polyarm.engine.session",
     "make_certificate": "polyarm.engine.certificate",
     "plan": "polyarm.experiments.plan",
+    "python_explorer": "polyarm.explorers.python_explorer",
     "read_log": "polyarm.environments.replay",
     "replay": "polyarm.engine.replay",
     "simulate": "polyarm.experiments.simulate",
@@ -54,6 +62,7 @@ __all__ = [
     "Certificate",
     "Constraint",
     "ExplorationOver",
+    "Explorer",
     "Instance",
     "InvalidInput",
     "NoFeasibleMix",
@@ -66,13 +75,17 @@ __all__ = [
     "Simulation",
     "Verification",
     "__version__",
+    "get_explorer",
     "instance_names",
+    "load_explorer",
+    "load_explorer_source",
     "load_instance",
     "load_problem",
     "lower_bounds",
     "make_certificate",
     "make_explorer",
     "plan",
+    "python_explorer",
     "read_log",
     "replay",
     "simulate",

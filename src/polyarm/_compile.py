@@ -69,7 +69,7 @@ CACHE_FOLDER = _cache_folder()
 
 
 def kernel(function: F) -> F:
-    """Compile a function with Numba: cached across processes, without the GIL, IEEE division."""
+    """Compile a function with Numba: without the GIL, IEEE division, and cached across processes if it is polyarm's."""
     return _compile(function, "never")
 
 
@@ -82,12 +82,23 @@ def inlined_kernel(function: F) -> F:
     return _compile(function, "always")
 
 
+def uncached_kernel(function: F) -> F:
+    """Compile a kernel once more, for this process only: for arguments of classes that other processes may not have.
+
+    The cache names the classes of all that it holds. One that cannot be imported elsewhere, because it comes from a
+    user's file, would keep every process from reading the rest; and after an edit of that file it would be stale.
+    """
+    plain = getattr(function, "py_func", function)
+    return cast(F, numba.njit(nogil=True, error_model="numpy")(plain))
+
+
 def _compile(function: F, inline: Literal["never", "always"]) -> F:
     config: Any = numba.config  # its attributes are made at run time
     outer = config.CACHE_DIR
     config.CACHE_DIR = CACHE_FOLDER or outer
     try:
-        caching = CACHE_FOLDER is not None
+        # Kernels of users' files have neither a file that must exist nor classes that others know: see uncached_kernel.
+        caching = CACHE_FOLDER is not None and function.__module__.startswith("polyarm.")
         return cast(F, numba.njit(cache=caching, nogil=True, error_model="numpy", inline=inline)(function))
     finally:
         config.CACHE_DIR = outer  # other users of Numba in this process keep their own folder

@@ -10,7 +10,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from polyarm import InvalidInput
-from polyarm.experiments.cluster import ClusterRunner, _run_there
+from polyarm.experiments.cluster import ClusterRunner, _Parcel, _run_there
 from polyarm.experiments.grid import Entry, make_grid
 from polyarm.experiments.sweep import run_sweep
 
@@ -53,9 +53,23 @@ def test_a_sweep_survives_the_death_of_a_worker(cluster: LocalCluster, tmp_path:
     assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
 
 
+def test_workers_are_sent_the_explorer_of_ones_own(cluster: LocalCluster, tmp_path: Path) -> None:
+    file = tmp_path / "even.py"
+    file.write_text(
+        "import polyarm\n"
+        "def allocate(view, rng):\n    return view.pulls * 0 + 1\n"
+        "explorer = polyarm.python_explorer('even', 'every arm alike', allocate)\n"
+    )
+    entries = make_grid("figure2", file, seeds=4, horizon=30, piece_size=2)
+    runner = ClusterRunner(cluster.scheduler_address)
+    there = run_sweep(entries, runner=runner).simulation
+    assert there.cells[0].explorer == "even"
+    assert list(there.runs()) == list(run_sweep(entries).simulation.runs())
+
+
 def test_a_worker_with_other_code_is_refused() -> None:
     with pytest.raises(InvalidInput, match="install the same"):
-        _run_there(small_grid()[0], range(1), "polyarm 0.0.0")
+        _run_there(_Parcel.of(small_grid()[0]), range(1), "polyarm 0.0.0")
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,20 @@ def test_the_key_does_not_depend_on_the_seeds() -> None:
     assert entry_key(small(seeds=500, first_seed=3)[0]) == entry_key(small()[0])
 
 
+def test_an_edited_explorer_has_another_key(tmp_path: Path) -> None:
+    file = tmp_path / "even.py"
+    text = (
+        "import polyarm\n"
+        "def allocate(view, rng):\n    return view.pulls * 0 + 1\n"
+        "explorer = polyarm.python_explorer('even', 'every arm alike', allocate)\n"
+    )
+    file.write_text(text)
+    before = entry_key(make_grid("figure2", file)[0])
+    assert entry_key(make_grid("figure2", file)[0]) == before
+    file.write_text(text.replace("+ 1", "+ 2"))
+    assert entry_key(make_grid("figure2", file)[0]) != before
+
+
 def test_runs_of_other_code_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_sweep(small(), tmp_path)
     monkeypatch.setattr("polyarm.experiments.store.code_version", lambda: "another")

@@ -54,7 +54,7 @@ def instances(as_json: JsonOption = False) -> None:
 @app.command()
 def run(
     instance: Annotated[str, typer.Argument(help="Name of an instance, or a TOML file (FILE.toml[:TABLE]).")],
-    explorer: Annotated[str, typer.Option(help="Which explorer to use.")] = "certex",
+    explorer: Annotated[str, typer.Option(help="Name of an explorer, or the Python file of your own.")] = "certex",
     seed: Annotated[int, typer.Option(help="Seed of the simulated noise and of the explorer.")] = 0,
     horizon: HorizonOption = 100_000,
     settings: SetOption = None,
@@ -118,7 +118,9 @@ def verify(
 @app.command()
 def simulate(
     instances: Annotated[list[str], typer.Argument(help="Names of instances, or TOML files.")],
-    explorer: Annotated[str, typer.Option(help="One explorer, or several: A,B.")] = "certex,lagex,uniform",
+    explorer: Annotated[
+        str, typer.Option(help="One explorer, or several: A,B; names, or Python files.")
+    ] = "certex,lagex,uniform",
     seeds: Annotated[int, typer.Option(help="Number of seeds.", metavar="N")] = 100,
     first_seed: Annotated[int, typer.Option(help="The first seed.", metavar="N")] = 0,
     workers: Annotated[int | None, typer.Option(help="Threads; default: one per core.", metavar="W")] = None,

@@ -11,7 +11,7 @@ from polyarm.cli.main import JsonOption, SetOption, app
 def replay(
     problem: Annotated[str, typer.Argument(help="TOML file of a problem or instance, or the name of an instance.")],
     log: Annotated[str, typer.Argument(help="CSV or Parquet file: columns arm, reward, and the constraints'.")],
-    explorer: Annotated[str, typer.Option(help="Which explorer to use.")] = "lagex",
+    explorer: Annotated[str, typer.Option(help="Name of an explorer, or the Python file of your own.")] = "lagex",
     seed: Annotated[int, typer.Option(help="Seed of the explorer.")] = 0,
     horizon: Annotated[int | None, typer.Option(help="Give up after this many rows.", metavar="N")] = None,
     settings: SetOption = None,

@@ -20,7 +20,8 @@ from polyarm.engine.block_table import read_blocks, tabulate_blocks
 from polyarm.engine.plan import AVERAGED, POOLED, Plan, make_plan
 from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
-from polyarm.explorers.certified_settings import build_certified_rule
+from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
+from polyarm.explorers.registry import EXPLORERS
 from polyarm.problem import Problem
 from polyarm.stopping.proof import (
     Standing,
@@ -242,7 +243,7 @@ def verify_certificate(document: Mapping[str, Any]) -> Verification:
     if not isinstance(document.get("settings"), Mapping) or not isinstance(document.get("problem"), Mapping):
         return Verification((*faults, "incomplete: settings and problem must be objects"), False, str(verdict))
     try:
-        plan = make_plan(document["explorer"], Problem(**document["problem"]), document["settings"])
+        plan = _plan_of(document)
         policy = document["policy"]
         mix = None if policy is None else [policy[arm] for arm in plan.problem.arms]
         computed = _compute(plan, document["statistics"], verdict, mix, document)
@@ -255,6 +256,19 @@ def verify_certificate(document: Mapping[str, Any]) -> Verification:
     if not computed["passed"]:
         faults.append("the statistics do not pass the test that the certificate claims")
     return Verification(tuple(faults), bool(computed["proved"]) and not faults, str(verdict))
+
+
+def _plan_of(document: Mapping[str, Any]) -> Plan:
+    """The plan that a certificate was written for.
+
+    Of an explorer that is not loaded here only the pooled certificate can be checked; it holds for any sampling rule,
+    so any explorer with its settings may stand in.
+    """
+    name, settings = document["explorer"], document["settings"]
+    if isinstance(name, str) and name not in EXPLORERS:
+        shared = {key: settings[key] for key in CertifiedSettings.model_fields}
+        name, settings = "uniform", {"stopping": "certified", **shared}
+    return make_plan(name, Problem(**document["problem"]), settings)
 
 
 def _compare(where: str, computed: Any, stated: Any) -> list[str]:

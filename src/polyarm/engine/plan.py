@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polyarm.explorers.certified_settings import CertifiedSettings, check_certifiable
-from polyarm.explorers.registry import Explorer, check_fits, get_explorer, make_settings
+from polyarm.explorers.explorer import Explorer
+from polyarm.explorers.registry import check_fits, find_explorer, make_settings
 from polyarm.problem import Model, Problem, build_model
 
 POOLED = "pooled"
@@ -34,8 +35,8 @@ class Plan:
 
 
 def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> Plan:
-    """Validate an explorer's name and settings and compile the problem for it."""
-    chosen = get_explorer(explorer)
+    """Validate an explorer's name (of one that is loaded) and settings, and compile the problem for it."""
+    chosen = find_explorer(explorer)
     check_fits(chosen, problem)
     resolved = make_settings(chosen, dict(settings))
     if resolved.stops_certified():

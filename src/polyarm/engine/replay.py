@@ -12,6 +12,7 @@ from polyarm.engine.run import check_horizon, describe_status, split_settings
 from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
 from polyarm.errors import InvalidInput
+from polyarm.explorers.registry import get_explorer
 from polyarm.problem import Problem
 
 EXHAUSTED = "EXHAUSTED"
@@ -41,7 +42,7 @@ class ReplayResult:
 def replay(
     problem: Problem,
     log: str | Path | ReplayLog,
-    explorer: str = "lagex",
+    explorer: str | Path = "lagex",
     seed: int = 0,
     horizon: int | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -56,7 +57,7 @@ def replay(
     ratings of a data set, are not independent noise: the proved thresholds do not apply to them.
     """
     changes, own = split_settings(settings or {})
-    plan = make_plan(explorer, problem.replace(**changes), own)
+    plan = make_plan(get_explorer(explorer).name, problem.replace(**changes), own)
     limit = inf if horizon is None else check_horizon(horizon)
     session = Session(plan, seed)
     if not isinstance(log, ReplayLog):

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.engine.drive import ALLOCATION_VIOLATIONS, EXCESS, N_SCORES, POLICY_VIOLATIONS, advance
+from polyarm.engine.drive import ALLOCATION_VIOLATIONS, EXCESS, N_SCORES, POLICY_VIOLATIONS, driver_for
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import Session
@@ -62,7 +63,7 @@ class Exploration:
         session = self.session
         if session.waiting:
             raise InvalidInput(f"a batch was handed out, and outcomes are missing: {session.waiting}; tell them first")
-        advance(
+        driver_for(session.plan.explorer).advance(
             session.rule,
             session.state,
             session.plan.model,
@@ -108,10 +109,11 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 
 
 def plan_run(
-    instance: Instance, explorer: str, settings: Mapping[str, Any], allow_infeasible: bool = False
+    instance: Instance, explorer: str | Path, settings: Mapping[str, Any], allow_infeasible: bool = False
 ) -> tuple[Instance, Plan]:
     """Apply settings (`PROBLEM_SETTINGS` to the problem, the rest to the explorer) and check the truth is feasible."""
-    check_setting_names(get_explorer(explorer), settings, beside=PROBLEM_SETTINGS)
+    chosen = get_explorer(explorer)
+    check_setting_names(chosen, settings, beside=PROBLEM_SETTINGS)
     changes, own = split_settings(settings)
     if changes:
         instance = instance.with_problem(**changes)
@@ -121,9 +123,9 @@ def plan_run(
             "explicitly (--allow-infeasible, allow_infeasible=True)"
         )
     problem = instance.problem
-    if get_explorer(explorer).needs_known_rows:
+    if chosen.needs_known_rows:
         problem = problem.with_known_rows(instance.A)  # in simulation the truth is at hand
-    return instance, make_plan(explorer, problem, own)
+    return instance, make_plan(chosen.name, problem, own)
 
 
 def check_horizon(horizon: int) -> int:

@@ -6,6 +6,7 @@ import reprlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +14,14 @@ import numpy as np
 from polyarm._types import FloatArray
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof
 from polyarm.engine.claims import Claims, make_claims
-from polyarm.engine.drive import ask, tell
+from polyarm.engine.drive import driver_for, tell
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
 from polyarm.explorers.certified_settings import build_certified_rule
 from polyarm.explorers.planning import EXPECTED_STOP
+from polyarm.explorers.registry import find_explorer, get_explorer
 from polyarm.explorers.round import (
     INFEASIBLE,
     NO_ARM,
@@ -170,7 +172,7 @@ class Session:
         pending = int(self.round.counters[PENDING])
         if pending != NO_ARM or self.round.counters[STATUS] != RUNNING or self._is_waiting:
             return pending  # what the kernel would answer, without the cost of calling it
-        return int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
+        return int(driver_for(self.plan.explorer).ask(self.rule, self.state, self.plan.model, self.rng, self.work))
 
     def ask(self) -> int:
         """Return the index of the arm to pull next; the same one until its outcome is told."""
@@ -348,6 +350,8 @@ class Session:
             "rng": self.rng.bit_generator.state,
             "state": pack_state(self.state),
         }
+        if self.plan.explorer.source is not None:
+            saved["source_hash"] = self.plan.explorer.source_hash
         return {**saved, "checksum": _checksum(saved)}
 
     @classmethod
@@ -359,6 +363,11 @@ class Session:
         if saved.get("checksum") != _checksum({key: value for key, value in saved.items() if key != "checksum"}):
             raise InvalidInput("state: damaged or edited: its checksum does not match; restore an untouched copy")
         try:
+            if find_explorer(saved["explorer"]).source_hash != saved.get("source_hash"):
+                raise InvalidInput(
+                    f"state: saved by another version of explorer {saved['explorer']!r} than the one that is loaded; "
+                    "load its file as it was then"
+                )
             plan = make_plan(saved["explorer"], Problem(**saved["problem"]), saved["settings"])
             session = cls(plan, saved["seed"])
             unpack_state(saved["state"], session.state)
@@ -378,9 +387,9 @@ def _checksum(saved: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def make_explorer(name: str, problem: Problem, seed: int | None = None, **settings: Any) -> Session:
-    """Start a session of a named explorer on a problem."""
-    return Session(make_plan(name, problem, settings), seed)
+def make_explorer(name: str | Path, problem: Problem, seed: int | None = None, **settings: Any) -> Session:
+    """Start a session of an explorer, given by its name or by the file of one's own, on a problem."""
+    return Session(make_plan(get_explorer(name).name, problem, settings), seed)
 
 
 def _finite(field: str, value: Any) -> float:

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from polyarm.errors import InvalidInput, PolyarmError
 from polyarm.experiments.grid import Entry, PieceResult, run_piece
 from polyarm.experiments.store import code_version
+from polyarm.explorers.registry import load_explorer_source
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,12 +41,9 @@ class ClusterRunner:
         from distributed import KilledWorker, as_completed  # noqa: PLC0415
 
         with self._connect() as client:
-            shipped: dict[int, Entry] = {}
             waiting = {}
             for entry, seeds in pieces:
-                if id(entry) not in shipped:
-                    shipped[id(entry)] = replace(entry)  # without what was prepared here: it is made anew there
-                future = client.submit(_run_there, shipped[id(entry)], seeds, code_version(), pure=False)
+                future = client.submit(_run_there, _Parcel.of(entry), seeds, code_version(), pure=False)
                 waiting[future] = (entry, seeds)
             for future in as_completed(list(waiting)):
                 entry, seeds = waiting.pop(future)
@@ -72,10 +70,24 @@ class ClusterRunner:
             yield client
 
 
-def _run_there(entry: Entry, seeds: range, wanted: str) -> PieceResult:
+class _Parcel(NamedTuple):
+    """An entry as it travels: without what was prepared here, and with the text of an explorer of one's own."""
+
+    entry: Entry
+    source: str | None
+
+    @classmethod
+    def of(cls, entry: Entry) -> "_Parcel":
+        explorer = entry.prepared[1].explorer
+        return cls(replace(entry, explorer=explorer.name), explorer.source)
+
+
+def _run_there(parcel: _Parcel, seeds: range, wanted: str) -> PieceResult:
     """Run a piece on a worker, unless it would compute something else than this machine."""
     if code_version() != wanted:
         raise InvalidInput(
             f"a worker of the cluster runs {code_version()}, but this machine {wanted}: install the same"
         )
-    return run_piece(entry, seeds)
+    if parcel.source is not None:
+        load_explorer_source(parcel.source, f"{parcel.entry.explorer}.py")
+    return run_piece(parcel.entry, seeds)

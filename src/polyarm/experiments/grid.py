@@ -18,13 +18,13 @@ from polyarm.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of a grid as declared: what to run, before anything has run.
+    """One cell of a grid as declared: what to run, before anything has run. An explorer is a name or a file.
 
     `piece_size` seeds are run, stored and shipped together.
     """
 
     instance: Instance
-    explorer: str
+    explorer: str | Path
     settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 100
     first_seed: int = 0
@@ -60,7 +60,7 @@ class PieceResult(NamedTuple):
 
 def make_grid(
     instances: str | Path | Instance | Iterable[str | Path | Instance],
-    explorers: str | Iterable[str],
+    explorers: str | Path | Iterable[str | Path],
     settings: Sequence[Mapping[str, Any]] = ({},),
     **common: Any,
 ) -> list[Entry]:

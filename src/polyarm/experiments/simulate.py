@@ -14,7 +14,7 @@ from polyarm.experiments.threads import ThreadRunner
 
 def simulate(
     instances: str | Path | Instance | Iterable[str | Path | Instance],
-    explorers: str | Iterable[str],
+    explorers: str | Path | Iterable[str | Path],
     *,
     seeds: int = 100,
     first_seed: int = 0,
@@ -26,6 +26,7 @@ def simulate(
 ) -> Simulation:
     """Run every explorer on every instance for `seeds` seeds, in `workers` threads (default: one per core).
 
+    An explorer is a name, or the file of one's own; see docs/bring-your-own.md.
     `settings` are applied to every explorer, `delta` and `r` to the problems. `progress(done, total)` is called
     from this thread as runs end.
     """

@@ -47,6 +47,7 @@ def entry_key(entry: Entry) -> str:
         "mu": instance.mu.tolist(),
         "A": instance.A.tolist(),
         "explorer": plan.explorer.name,
+        "source": plan.explorer.source_hash,
         "settings": plan.recorded_settings(),
         "horizon": entry.horizon,
     }

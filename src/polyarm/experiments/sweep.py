@@ -58,13 +58,21 @@ def run_sweep(
 
     The runs do not depend on the runner, on how often the sweep was interrupted, or on the order in which pieces end.
     """
-    for entry in entries:
-        _ = entry.prepared  # raises for what cannot run, before anything does
+    _check_explorers(entries)
     if folder is None:
         return _Collection(entries, None, progress).fill(runner or ThreadRunner())
     store = PieceStore(Path(folder))
     with store.hold():
         return _Collection(entries, store, progress).fill(runner or ThreadRunner())
+
+
+def _check_explorers(entries: Iterable[Entry]) -> None:
+    """Raise, before anything runs, for what cannot run and for two explorers of one name: who could tell them apart?"""
+    sources: dict[str, str | None] = {}
+    for entry in entries:
+        explorer = entry.prepared[1].explorer
+        if sources.setdefault(explorer.name, explorer.source) != explorer.source:
+            raise InvalidInput(f"explorers: two different files name their explorer {explorer.name!r}; rename one")
 
 
 class _Collection:

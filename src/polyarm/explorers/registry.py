@@ -1,7 +1,8 @@
 """The explorers by name, and the dispatch that lets one compiled driver serve them all."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numba.extending import overload
@@ -13,26 +14,13 @@ from polyarm.explorers.certex_pooled import PooledRule, step_pooled
 from polyarm.explorers.certified_settings import CertifiedSettings
 from polyarm.explorers.cge import CgeRule, CgeSettings, build_cge, step_cge
 from polyarm.explorers.ctns import CtnsRule, CtnsSettings, build_ctns, step_ctns
+from polyarm.explorers.explorer import Explorer
 from polyarm.explorers.lagex import LagexRule, LagexSettings, build_lagex, step_lagex
 from polyarm.explorers.lats import LatsRule, LatsSettings, build_lats, step_lats
+from polyarm.explorers.plugins import read_source, run_source
 from polyarm.explorers.ptns import PtnsRule, PtnsSettings, build_ptns, step_ptns
 from polyarm.explorers.uniform import UniformRule, UniformSettings, build_uniform, step_uniform
 from polyarm.problem import Model, Problem
-
-
-class Explorer(NamedTuple):
-    """What the registry knows of an explorer.
-
-    `steps` has one step per kind of rule that `build` makes; `needs_known_rows`: it must be told the whole matrix.
-    """
-
-    name: str
-    summary: str
-    settings: type[CertifiedSettings]
-    build: Callable[[Any, Model], tuple[Any, Any, Any]]
-    steps: Mapping[Any, Callable[..., int]]
-    needs_known_rows: bool = False
-
 
 _CTNS = (CtnsSettings, build_ctns, {CtnsRule: step_ctns})
 _CGE = (CgeSettings, build_cge, {CgeRule: step_cge})
@@ -54,15 +42,52 @@ _ALL = (
     Explorer("uniform", "every arm equally often", UniformSettings, build_uniform, {UniformRule: step_uniform}),
 )
 
-EXPLORERS = {explorer.name: explorer for explorer in _ALL}
+SHIPPED = {explorer.name: explorer for explorer in _ALL}
+#: Those that are shipped, and those that were loaded from the user's files.
+EXPLORERS = dict(SHIPPED)
 _STEPS = {rule: step for explorer in _ALL for rule, step in explorer.steps.items()}
+#: What was loaded, by its text.
+_LOADED: dict[str, Explorer] = {}
 
 
-def get_explorer(name: str) -> Explorer:
-    """Return an explorer by name."""
+def get_explorer(name: str | Path) -> Explorer:
+    """Return an explorer by name, or load the file (ending in .py) of one's own."""
+    if isinstance(name, Path) or (isinstance(name, str) and name.endswith(".py")):
+        return load_explorer(name)
+    return find_explorer(name)
+
+
+def find_explorer(name: Any) -> Explorer:
+    """Return an explorer by name and never run a file: for names from documents, which may hold anything."""
     if not isinstance(name, str) or name not in EXPLORERS:
-        raise unknown_name("explorer", str(name), EXPLORERS)
+        raise InvalidInput(
+            f"{unknown_name('explorer', str(name), EXPLORERS)} An explorer of your own goes by its file "
+            "(my_explorer.py), and by its name after polyarm.load_explorer('my_explorer.py')."
+        )
     return EXPLORERS[name]
+
+
+def load_explorer(path: str | Path) -> Explorer:
+    """Load an explorer from its file, which must set `explorer`; from then on its name stands for it."""
+    return load_explorer_source(read_source(path), str(path))
+
+
+def load_explorer_source(text: str, filename: str = "<explorer>") -> Explorer:
+    """Load an explorer from the text of its file: the same text is the same record, another replaces its namesake."""
+    explorer = _LOADED.get(text)
+    if explorer is None:
+        explorer = run_source(text, filename)
+        if explorer.name in SHIPPED:
+            raise InvalidInput(f"{filename}: the name {explorer.name!r} belongs to a shipped explorer; choose another")
+        for rule, own in explorer.steps.items():
+            if _STEPS.get(rule, own) is not own:
+                raise InvalidInput(
+                    f"{filename}: steps: {rule!r} already has a step, of another explorer; define a class of your own"
+                )
+        _STEPS.update(explorer.steps)
+        _LOADED[text] = explorer
+    EXPLORERS[explorer.name] = explorer
+    return explorer
 
 
 def check_fits(explorer: Explorer, problem: Problem) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from polyarm.explorers.registry import Explorer, get_explorer
+from polyarm.explorers.explorer import Explorer
+from polyarm.explorers.registry import get_explorer
 
 #: The two presets: the text as printed, and with its mathematics repaired.
 PRESETS = ("paper", "corrected")

@@ -62,7 +62,7 @@ def test_the_grid_has_every_cell_of_the_paper() -> None:
         for i in ("setup1-hard", "setup1-easy", "setup2-hard", "setup2-easy", "imdb")
         for e in EXPLORERS
     )
-    assert counts["reading"] == published * (1 + len(list_readings()))
+    assert counts["reading"] == published * len(list_readings())
     for entry in cells.values():
         assert entry.prepared  # every combination of settings is one that its explorer accepts
 
@@ -114,8 +114,13 @@ def test_an_added_instance_needs_a_name_of_its_own() -> None:
 
 def test_readings_are_different_and_few_are_some_of_all() -> None:
     names = [reading.name for reading in list_readings()]
-    assert len(set(names)) == len(names) == 28
+    assert len(set(names)) == len(names) == 27
     assert {reading.name for reading in list_few_readings()} <= set(names)
+
+
+def test_no_reading_is_the_text_as_printed_which_is_a_preset() -> None:
+    assert not any(reading.is_printed for reading in list_readings())
+    assert make_reading(policy="optimistic", beta="paper").is_printed
 
 
 def test_a_reading_changes_only_what_concerns_the_explorer() -> None:

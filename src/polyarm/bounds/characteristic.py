@@ -119,8 +119,10 @@ def characteristic_time(
     """
     moves, count = alternatives.moves, alternatives.count
     m, n_arms = columns.shape
-    work = make_maxmin_work(max(count, 1), n_arms, m - 1, moves.changes.shape[1])
-    q, nu = np.ones(max(count, 1)), np.zeros(m - 1)
+    if count == 0:  # one mix is all there is: nothing to tell apart
+        return CharacteristicTime(0.0, np.full(n_arms, 1.0 / n_arms), alternatives.policy, 0.0)
+    work = make_maxmin_work(count, n_arms, m - 1, moves.changes.shape[1])
+    q, nu = np.ones(count), np.zeros(m - 1)
     allocation = np.full(n_arms, 1.0 / n_arms)
     floors = _FLOORS if m > 1 else (0.0,)
     value, bound = 0.0, math.inf

@@ -67,18 +67,26 @@ def describe_time(found: CharacteristicTime, delta: float, **extra: Any) -> dict
     }
 
 
-def compute_bounds(truth: Truth, delta: float, r: float) -> dict[str, dict[str, Any]]:
-    """Return the characteristic times by name.
+def reward_bounds(truth: Truth, delta: float, r: float) -> dict[str, dict[str, Any]]:
+    """Return the characteristic times without constraints (`bai`) and with known ones (`known`: allocation free on the
+    simplex; `known_restricted`: allocation feasible), by name.
 
-    `bai` ignores the constraints, `known` leaves the allocation free on the simplex, `known_restricted` keeps it
-    feasible, `lagrangian_*` is the paper's relaxation for each gamma. With r > 0 `T_at_optimum` is the value at the
-    optimal policy alone, and T the smallest found over r-optimal answers: attained, perhaps not the smallest.
+    With r > 0 `T_at_optimum` is the value at the optimal policy alone, and T the smallest found over r-optimal answers:
+    attained, perhaps not the smallest.
     """
     alternatives = list_alternatives(truth.means, truth.columns, r)
-    table = {"bai": _describe(truth, arm_alternatives(truth.means), truth.simplex, np.eye(truth.means.size), delta, r)}
     vertices = _list_vertices(truth.columns) if r > 0.0 else None
-    table["known"] = _describe(truth, alternatives, truth.simplex, vertices, delta, r)
-    table["known_restricted"] = _describe(truth, alternatives, truth.columns, vertices, delta, r)
+    return {
+        "bai": _describe(truth, arm_alternatives(truth.means), truth.simplex, np.eye(truth.means.size), delta, r),
+        "known": _describe(truth, alternatives, truth.simplex, vertices, delta, r),
+        "known_restricted": _describe(truth, alternatives, truth.columns, vertices, delta, r),
+    }
+
+
+def compute_bounds(truth: Truth, delta: float, r: float) -> dict[str, dict[str, Any]]:
+    """Return `reward_bounds`, and the paper's relaxation for each gamma as `lagrangian_*`."""
+    table = reward_bounds(truth, delta, r)
+    alternatives = list_alternatives(truth.means, truth.columns, r)
     for name, gamma in find_gammas(truth).items():
         found = relaxed_time(truth, alternatives, gamma, r)
         table[f"lagrangian_{name}"] = describe_time(found, delta, gamma=gamma, note="T at pi*" if r > 0.0 else "")

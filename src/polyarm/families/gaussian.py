@@ -66,7 +66,7 @@ def gaussian_write_nearest(
 ) -> None:
     """Write the minimiser of `gaussian_alternative_cost`, kept within ten standard deviations of the means.
 
-    Differs from paper: without the clip an arm whose weight vanishes sends its alternative to infinity.
+    Differs from paper: without the clip an arm whose share hardly changes is sent to infinity as its weight vanishes.
     """
     gap, spread = _gap_and_spread(scale, means, weights, moves, row, target)
     for a in range(means.size):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyarm.bounds.lower import compute_bounds, make_truth
+from polyarm.bounds.lower import make_truth, reward_bounds
 from polyarm.engine.run import HORIZON
 from polyarm.environments.instances import Instance
 from polyarm.experiments.results import Cell, describe_run, quantile
@@ -57,7 +57,7 @@ def collect(cells: Mapping[Key, Cell], instance: Instance, measure: str) -> list
 
 
 def _bounds(instance: Instance) -> dict[str, Any]:
-    table = compute_bounds(make_truth(instance.problem, instance.mu, instance.A), instance.problem.delta, 0.0)
+    table = reward_bounds(make_truth(instance.problem, instance.mu, instance.A), instance.problem.delta, 0.0)
     return {
         "known_bound": table["known"]["samples"],
         "bai_bound": table["bai"]["samples"],

@@ -14,14 +14,14 @@ _MEDIANS = {STOP: "median_stop", VIOLATIONS: "median_violations"}
 def collect(cells: Mapping[Key, Cell]) -> list[dict[str, Any]]:
     """Return one row per reading and published median: ours, and its ratio to the published one.
 
-    The preset `corrected` counts as a reading too.
+    The two presets count as readings too.
     """
     rows = []
     for key, cell in cells.items():
         if key[0] == "reading":
             name = key[1].name
-        elif key[:2] == ("preset", "corrected"):
-            name = "preset corrected"
+        elif key[0] == "preset":
+            name = f"preset {key[1]}"
         else:
             continue
         summary = cell.summary()

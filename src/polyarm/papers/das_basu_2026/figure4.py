@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyarm.bounds.lower import compute_bounds, make_truth
+from polyarm.bounds.lower import make_truth, reward_bounds
 from polyarm.experiments.results import Cell
 from polyarm.papers.das_basu_2026.published import load_published
 from polyarm.papers.das_basu_2026.scope import Key, mu3_values, setup1
@@ -51,7 +51,7 @@ def collect(cells: Mapping[Key, Cell]) -> list[dict[str, Any]]:
 def _bounds(mu3: float) -> dict[str, Any]:
     instance = setup1(mu3)
     truth = make_truth(instance.problem, instance.mu, instance.A)
-    table = compute_bounds(truth, instance.problem.delta, 0.0)
+    table = reward_bounds(truth, instance.problem.delta, 0.0)
     return {"known_bound": table["known"]["samples"], "bai_bound": table["bai"]["samples"]}
 
 

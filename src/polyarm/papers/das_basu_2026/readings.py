@@ -7,6 +7,7 @@ from typing import Any
 
 from polyarm.explorers.explorer import Explorer
 from polyarm.explorers.registry import get_explorer
+from polyarm.explorers.settings import PRESETS as PRESET_SETTINGS
 
 #: The two presets: the text as printed, and with its mathematics repaired.
 PRESETS = ("paper", "corrected")
@@ -24,7 +25,12 @@ class Reading:
     @property
     def name(self) -> str:
         """The changes in words."""
-        return ", ".join(f"{name}={value}" for name, value in self.changes) or "as printed"
+        return ", ".join(f"{name}={value}" for name, value in self.changes)
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether this is the preset itself."""
+        return all(PRESET_SETTINGS["paper"].get(name) == value for name, value in self.changes)
 
     def settings(self, explorer: Explorer) -> dict[str, Any]:
         """Return the settings for an explorer: the changes that concern it."""
@@ -68,6 +74,7 @@ def list_readings() -> list[Reading]:
         # Without a margin the neighbours suffice: all vertices give the same run.
         if margin != "none" or alternatives == "neighbours"
     ]
+    readings = [reading for reading in readings if not reading.is_printed]
     return readings + [make_reading(**{**MIXTURE, **change}) for change in _SINGLE_CHANGES]
 
 
@@ -75,7 +82,6 @@ def list_few_readings() -> list[Reading]:
     """Return the readings of a quick look."""
     return [
         make_reading(**MIXTURE),
-        make_reading(**{**MIXTURE, "beta": "log"}),
         make_reading(**{**MIXTURE, "margin": "none", "alternatives": "neighbours"}),
         make_reading(**{**MIXTURE, "delta": 0.1}),
     ]

@@ -17,7 +17,6 @@ from polyarm.papers.das_basu_2026.readings import (
     Reading,
     list_few_readings,
     list_readings,
-    make_reading,
     preset_settings,
 )
 
@@ -111,7 +110,7 @@ def make_scope(
         explorers=tuple(dict.fromkeys([*EXPLORERS, *own])),
         added=added,
         readings=tuple(list_few_readings() if quick else list_readings()),
-        reading_seeds=min(seeds, 11 if quick else 50),
+        reading_seeds=min(seeds, 7 if quick else 50),
         guarantee_explorers=("lagex", "uniform", *own) if quick else tuple(dict.fromkeys([*EXPLORERS, *own])),
         guarantee_instances=("setup2-easy", "imdb") if quick else tuple(GUARANTEE_TOLERANCES),
         guarantee_seeds=min(seeds, 10 if quick else 50),
@@ -186,12 +185,11 @@ def is_published(instance: str, explorer: str) -> bool:
 
 
 def _declare_readings(scope: Scope) -> dict[Key, Entry]:
-    printed = make_reading()
     return {
         ("reading", reading, name, explorer): Entry(
             load_instance(name), explorer, reading.settings(get_explorer(explorer)), scope.reading_seeds
         )
-        for reading in (printed, *scope.readings)
+        for reading in scope.readings
         for name in scope.benchmarks
         for explorer in EXPLORERS
         if is_published(name, explorer)

@@ -11,6 +11,7 @@ from polyarm.environments.instances import Instance
 from polyarm.experiments.results import Cell, describe_run, quantile
 from polyarm.explorers.registry import get_explorer
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, published_bound, published_median
+from polyarm.papers.das_basu_2026.report import show_span
 from polyarm.papers.das_basu_2026.scope import Key
 from polyarm.plotting import new_figure, tidy
 
@@ -185,12 +186,10 @@ def describe(rows: Sequence[Mapping[str, Any]], measure: str) -> list[str]:
                 "the published ones."
             )
         guessing = [row for row in mine if not get_explorer(row["explorer"]).needs_known_rows]
-        feasible = [row["feasible_rate"] for row in guessing]
-        correct = [row["correct_rate"] for row in guessing]
         sentences.append(
             f"With preset {preset} the explorers that estimate the constraints recommend a truly feasible mix in "
-            f"{min(feasible):.0%} to {max(feasible):.0%} of runs, and one that is also within r of the best in "
-            f"{min(correct):.0%} to {max(correct):.0%}."
+            f"{show_span(row['feasible_rate'] for row in guessing)} of runs, and one that is also within r of the best "
+            f"in {show_span(row['correct_rate'] for row in guessing)}."
         )
     if all(row["published"] is None for row in rows):
         return sentences  # an added instance: nothing to differ from

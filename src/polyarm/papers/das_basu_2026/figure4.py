@@ -8,6 +8,7 @@ import numpy as np
 from polyarm.bounds.lower import make_truth, reward_bounds
 from polyarm.experiments.results import Cell
 from polyarm.papers.das_basu_2026.published import load_published
+from polyarm.papers.das_basu_2026.report import show_span
 from polyarm.papers.das_basu_2026.scope import Key, mu3_values, setup1
 from polyarm.plotting import new_figure, tidy
 
@@ -114,12 +115,10 @@ def describe(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for preset in dict.fromkeys(row["preset"] for row in rows):
         mine = [row for row in rows if row["preset"] == preset]
         below = sum(1 for row in mine if row["median_stop"] is not None and row["median_stop"] < row["known_bound"])
-        feasible = [row["feasible_rate"] for row in mine]
-        correct = [row["correct_rate"] for row in mine]
         sentences.append(
-            f"Preset {preset}: lagex's median is below the bound at {below} of {len(mine)} values of mu_3, which no "
-            f"explorer that errs with probability delta can be; its mix is truly feasible in {min(feasible):.0%} to "
-            f"{max(feasible):.0%} of runs, and feasible and within r of the best in {min(correct):.0%} to "
-            f"{max(correct):.0%}."
+            f"Preset {preset}: lagex's median is below the bound with known constraints at {below} of {len(mine)} "
+            "values of mu_3 (the bound is on the mean pulls of explorers that err with probability at most delta, at r = 0). "
+            f"Its mix is truly feasible in {show_span(row['feasible_rate'] for row in mine)} of runs, and feasible and "
+            f"within r of the best in {show_span(row['correct_rate'] for row in mine)}."
         )
     return sentences

@@ -16,6 +16,7 @@ img { max-width: 100%; height: auto; background: white; border-radius: 4px; }
 table { border-collapse: collapse; font-size: 0.85rem; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.2rem 0.6rem; text-align: right; border-bottom: 1px solid #8884; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; } td { white-space: nowrap; }
+td.text:last-child { white-space: normal; }
 caption { caption-side: top; text-align: left; font-weight: 600; padding: 0.4rem 0; }
 nav a { margin-right: 0.8rem; white-space: nowrap; } .note { color: GrayText; font-size: 0.85rem; }
 """
@@ -54,6 +55,13 @@ def show(name: str, value: Any) -> str:
     if isinstance(value, float) and abs(value) < 10.0 and value != int(value):
         return f"{value:g}"
     return f"{value:,.0f}"
+
+
+def show_span(rates: Iterable[float]) -> str:
+    """Format the smallest and the largest of some rates."""
+    ordered = sorted(rates)
+    low, high = f"{ordered[0]:.0%}", f"{ordered[-1]:.0%}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _render_table(table: Table) -> Iterable[str]:

@@ -190,6 +190,7 @@ def _box_section(rows: Rows, measure: str, title: str, out: Path, stem: str) -> 
 def _make_closest(cells: Mapping[Key, Cell], out: Path) -> Section:
     rows = closest.collect(cells)
     files = _save(rows, None, out, "readings")
+    nearest = [{**row, "measure": _MEASURES[row["measure"]]} for row in closest.find_closest(rows)]
     best = {
         "measure": "measure",
         "instance": "instance",
@@ -201,7 +202,7 @@ def _make_closest(cells: Mapping[Key, Cell], out: Path) -> Section:
     }
     ranks = {"reading": "reading", "factor": "typical factor", "within": "within a quarter", "medians": "of medians"}
     tables = [
-        Table("Closest reading of each published median", best, closest.find_closest(rows)),
+        Table("Closest reading of each published median", best, nearest),
         Table("Readings by how close they come on the whole", ranks, closest.rank_readings(rows)),
     ]
     return Section("Readings: what may have been run", closest.describe(rows), None, tables, files)

@@ -115,10 +115,11 @@ def describe(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for preset in dict.fromkeys(row["preset"] for row in rows):
         mine = [row for row in rows if row["preset"] == preset]
         below = sum(1 for row in mine if row["median_stop"] is not None and row["median_stop"] < row["known_bound"])
+        feasible = show_span(row["feasible_rate"] for row in mine)
+        correct = show_span(row["correct_rate"] for row in mine)
         sentences.append(
             f"Preset {preset}: lagex's median is below the bound with known constraints at {below} of {len(mine)} "
             "values of mu_3 (the bound is on the mean pulls of explorers that err with probability at most delta, at "
-            f"r = 0). Its mix is truly feasible in {show_span(row['feasible_rate'] for row in mine)} of runs, and feasible "
-            f"and within r of the best in {show_span(row['correct_rate'] for row in mine)}."
+            f"r = 0). Its mix is truly feasible in {feasible} of runs, and also within r of the best in {correct}."
         )
     return sentences

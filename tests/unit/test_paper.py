@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from polyarm import InvalidInput, load_instance, lower_bounds
+from polyarm import Instance, InvalidInput, load_instance, lower_bounds
 from polyarm.engine.run import HORIZON, STOPPED, RunRecord
 from polyarm.experiments.results import Cell
 from polyarm.explorers.registry import get_explorer
@@ -45,7 +45,7 @@ def test_figures_are_numbers_and_ranges(text: str, wanted: tuple[int, ...]) -> N
     assert parse_figures(text) == wanted
 
 
-@pytest.mark.parametrize("text", ["", "0", "13", "1-13", "a", "3-", "-3", "1;2", "5-4"])
+@pytest.mark.parametrize("text", ["", "0", "13", "1-13", "a", "3-", "-3", "1;2", "5-4", "1-999999999", "9" * 5000])
 def test_other_figures_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="figures"):
         parse_figures(text)
@@ -198,9 +198,66 @@ def test_guarantees_compare_certex_with_those_that_know_as_little() -> None:
         ("guarantee", name, "setup1-hard"): make_cell([make_run(0, steps)], name)
         for name, steps in (("certex, averaged", 100), ("uniform", 300), ("lagex", 250), ("ctns", 10))
     }
-    text = " ".join(guarantees.describe(guarantees.collect(cells), []))
-    assert "certex, averaged needs 100" in text
-    assert "lagex, 2.5 times" in text
+    (sentence,) = guarantees.describe(guarantees.collect(cells), [])
+    assert "100 (certex, averaged, median)" in sentence
+    assert "250 (lagex, median)" in sentence
+
+
+def test_a_rule_that_hardly_ever_stops_is_not_the_best() -> None:
+    late = [make_run(0, 5), *(make_run(seed, 100, HORIZON) for seed in (1, 2))]
+    cells = {
+        ("guarantee", "certex, averaged", "setup1-hard"): make_cell([make_run(0, 90)], "certex"),
+        ("guarantee", "lats", "setup1-hard"): make_cell(late, "lats"),
+    }
+    (sentence,) = guarantees.describe(guarantees.collect(cells), [])
+    assert "lats" not in sentence
+    assert "none stopped" in sentence
+
+
+def test_what_the_paper_s_tolerance_would_take_is_told_with_its_bounds() -> None:
+    scope = make_scope("11", quick=True)
+    (row,) = guarantees.forecast(scope)
+    assert row["instance"] == "setup2-easy"
+    assert row["lower_T"] < row["T"] < row["stylised"] < row["proved"]
+    assert f"{row['proved']:,.0f} pulls" in guarantees.describe([], [row])[0]
+
+
+def test_without_the_preset_the_text_as_printed_is_a_reading() -> None:
+    names = [reading.name for reading in make_scope(presets=["corrected"]).readings]
+    assert names.count("as printed") == 1
+    assert "as printed" not in [reading.name for reading in make_scope().readings]
+
+
+def test_a_figure_of_runs_that_did_not_stop_says_so() -> None:
+    late = [make_run(seed, 100, HORIZON) for seed in range(3)]
+    cells = {("preset", "paper", "setup1-hard", name): make_cell(late, name) for name in ("lagex", "uniform")}
+    rows = boxes.collect(cells, load_instance("setup1-hard"), STOP)
+    assert any("lagex, uniform did not stop" in sentence for sentence in boxes.describe(rows, STOP))
+    boxes.draw(rows, STOP)
+    readings = {("reading", make_reading(beta="log"), "setup1-hard", "lagex"): make_cell(late)}
+    found = closest.collect(readings)
+    assert [row["measure"] for row in closest.find_closest(found)] == []
+    closest.describe(found)
+
+
+def test_two_files_with_one_explorer_are_refused(tmp_path: Path) -> None:
+    files = []
+    for name, shift in (("a.py", 1), ("b.py", 2)):
+        files.append(str(tmp_path / name))
+        (tmp_path / name).write_text(
+            "import polyarm\n"
+            f"def allocate(view, rng):\n    return view.pulls * 0 + {shift}\n"
+            "explorer = polyarm.python_explorer('even', 'every arm alike', allocate)\n"
+        )
+    with pytest.raises(InvalidInput, match="rename one"):
+        make_scope(add_explorers=files)
+
+
+def test_an_infeasible_instance_is_refused() -> None:
+    base = load_instance("figure2")
+    never = Instance("never", "", base.problem, base.mu, np.array([[-1.0, -1.0, -1.0]]))
+    with pytest.raises(InvalidInput, match="no mix satisfies"):
+        make_scope(add_instances=[never])
 
 
 # The page.
@@ -266,11 +323,12 @@ def run_paper(*arguments: str) -> subprocess.CompletedProcess[str]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The evaluation with two seeds, with an explorer of ours and an instance of ours beside the paper's."""
     folder = tmp_path_factory.mktemp("paper")
-    (folder / "mine.toml").write_text(
+    (folder / "odd.toml").write_text(
+        '["$x^$ [/y] a/b <i>"]\n'
         "mu = [0.2, 0.9, 0.5]\nA = [[0.1, 1.5, 0.4]]\nb = [0.6]\n"
         "reward_std = 0.3\ncost_std = 0.3\ndelta = 0.1\nr = 0.2\n"
     )
-    done = run_paper(*ARGUMENTS, "--add-instance", str(folder / "mine.toml"), "--out", str(folder / "whole"))
+    done = run_paper(*ARGUMENTS, "--add-instance", str(folder / "odd.toml"), "--out", str(folder / "whole"))
     assert done.returncode == 0, done.stderr
     assert "steps in" in done.stdout
     return folder
@@ -286,7 +344,7 @@ def tables(folder: Path) -> dict[str, bytes]:
 def test_every_figure_has_its_files_and_stands_on_the_page(whole: Path) -> None:
     names = set(tables(whole / "whole"))
     stems = [f"figure-{n:02d}" for n in (1, 2, 3, 4, 5, 8, 11)]
-    stems += ["added-mine-sample-complexity", "added-mine-constraint-violations"]
+    stems += ["added-x-y-a-b-i-sample-complexity", "added-x-y-a-b-i-constraint-violations"]
     assert {f"{stem}{ending}" for stem in stems for ending in (".png", ".pdf", ".parquet")} <= names
     assert {"runs.parquet", "readings.parquet", "guarantees.parquet", "report.html"} <= names
     text = (whole / "whole" / "report.html").read_text("utf-8")
@@ -294,7 +352,7 @@ def test_every_figure_has_its_files_and_stands_on_the_page(whole: Path) -> None:
     for wanted in (
         "Figure 1:",
         "Figure 11:",
-        "mine, sample complexity: an added instance",
+        "a/b &lt;i&gt;, sample complexity: an added instance",
         "13,474",
         "closest",
         "certex, averaged",
@@ -312,7 +370,7 @@ def test_the_tables_hold_every_run(whole: Path) -> None:
 def test_a_killed_run_goes_on_and_equals_an_uninterrupted_one(whole: Path) -> None:
     """Every table, picture and the page, byte for byte."""
     cut = whole / "cut"
-    arguments = [*ARGUMENTS, "--add-instance", str(whole / "mine.toml"), "--out", str(cut)]
+    arguments = [*ARGUMENTS, "--add-instance", str(whole / "odd.toml"), "--out", str(cut)]
     kills = 0
     for pieces in (5, 60):
         child = subprocess.Popen(

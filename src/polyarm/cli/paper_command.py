@@ -35,6 +35,7 @@ def paper(
     from polyarm.cli import report
     from polyarm.environments.instances import load_instance
     from polyarm.errors import unknown_name
+    from polyarm.experiments.store import hold_folder
     from polyarm.experiments.sweep import choose_runner
     from polyarm.papers.das_basu_2026.readings import PRESETS
     from polyarm.papers.das_basu_2026.reproduce import evaluate, write_report
@@ -51,11 +52,14 @@ def paper(
         [load_instance(name) for name in add_instance or ()],
     )
     runner = choose_runner(workers, cluster)
-    with report.progress_bar("simulating", quiet=as_json) as progress:
-        evaluation = evaluate(scope, out, runner, progress)
     command = f"polyarm paper --seeds {scope.seeds} --figures {figures} --preset {preset}" + " --quick" * quick
-    with report.progress_bar("drawing", quiet=as_json) as progress:
-        page = write_report(scope, evaluation.cells, out, command, progress)
+    command += "".join(f" --add-explorer {name}" for name in add_explorer or ())
+    command += "".join(f" --add-instance {name}" for name in add_instance or ())
+    with hold_folder(out):
+        with report.progress_bar("simulating", quiet=as_json) as progress:
+            evaluation = evaluate(scope, out, runner, progress)
+        with report.progress_bar("drawing", quiet=as_json) as progress:
+            page = write_report(scope, evaluation.cells, out, command, progress)
     if as_json:
         report.print_json(evaluation.outcome.simulation.table())
     report.note(f"{report.describe_speed(evaluation.outcome)}", as_json)

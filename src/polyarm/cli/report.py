@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -285,9 +286,9 @@ def show_simulation(simulation: Simulation, as_json: bool) -> None:
         table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
-            row["instance"],
+            escape(row["instance"]),
             row["explorer"],
-            *([" ".join(f"{name}={value}" for name, value in row["given"].items())] if several else []),
+            *([escape(" ".join(f"{name}={value}" for name, value in row["given"].items()))] if several else []),
             number(row["seeds"]),
             number(row["horizon_hit"]),
             number(row["q25_stop"]),

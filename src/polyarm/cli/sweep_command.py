@@ -27,13 +27,18 @@ def sweep(
     Writes OUT/runs.parquet, one row per seed. Finished pieces are kept in OUT/pieces as they end.
     """
     from polyarm.cli import report
+    from polyarm.experiments.results import check_parquet_target
+    from polyarm.experiments.store import hold_folder
     from polyarm.experiments.sweep import choose_runner, run_sweep
     from polyarm.experiments.sweep_file import load_sweep
 
     entries = load_sweep(grid)
     runner = choose_runner(workers, cluster)
-    with report.progress_bar("sweeping", quiet=as_json) as progress:
-        outcome = run_sweep(entries, out / "pieces", runner=runner, progress=progress)
-    outcome.simulation.to_parquet(out / "runs.parquet")
+    target = out / "runs.parquet"
+    with hold_folder(out):
+        check_parquet_target(target)
+        with report.progress_bar("sweeping", quiet=as_json) as progress:
+            outcome = run_sweep(entries, out / "pieces", runner=runner, progress=progress)
+        outcome.simulation.to_parquet(target)
     report.show_simulation(outcome.simulation, as_json)
-    report.note(f"{report.describe_speed(outcome)}; one row per seed: {out / 'runs.parquet'}", as_json)
+    report.note(f"{report.describe_speed(outcome)}; one row per seed: {target}", as_json)

@@ -1,6 +1,7 @@
 """Run pieces of a sweep on a Dask cluster. Needs distributed: pip install 'polyarm[cluster]'."""
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,8 +50,10 @@ class ClusterRunner:
                 entry, seeds = waiting.pop(future)
                 try:
                     result = future.result()
-                except KilledWorker as error:
-                    raise PolyarmError(f"the cluster gave up on a piece of {entry.explorer}: {error}") from None
+                except (KilledWorker, CancelledError) as error:
+                    raise PolyarmError(
+                        f"the cluster gave up on a piece of {entry.explorer}: {error}; finished pieces are kept"
+                    ) from None
                 yield entry, seeds, result
                 on_runs(len(seeds))
 
@@ -90,4 +93,7 @@ def _run_there(parcel: _Parcel, seeds: range, wanted: str) -> PieceResult:
         )
     if parcel.source is not None:
         load_explorer_source(parcel.source, f"{parcel.entry.explorer}.py")
+    if parcel.entry.prepared[1].explorer.source != parcel.source:
+        # Another sweep has just loaded another file for the same name into this worker.
+        raise PolyarmError(f"two sweeps on this cluster have different explorers named {parcel.entry.explorer!r}")
     return run_piece(parcel.entry, seeds)

@@ -1,12 +1,11 @@
 """A declared grid of explorations: instances x explorers x settings, over seeds, cut into pieces that can be run."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +13,11 @@ from polyarm.engine.plan import Plan
 from polyarm.engine.run import DEFAULT_HORIZON, Exploration, RunRecord, check_horizon, plan_run
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.errors import InvalidInput
+
+#: Tables hold seeds as 64-bit integers.
+_LARGEST_SEED = 2**62
+#: A run is looked after every so many pulls, so that one of millions can be given up half-way.
+_SLICE = 50_000
 
 
 @dataclass(frozen=True)
@@ -36,19 +40,30 @@ class Entry:
         check_horizon(self.horizon)
         check_count("seeds", self.seeds)
         check_count("piece_size", self.piece_size)
+        first = self.first_seed
+        if isinstance(first, bool) or not isinstance(first, int | np.integer) or not 0 <= first <= _LARGEST_SEED:
+            raise InvalidInput(f"first_seed: expected a whole number from 0 to {_LARGEST_SEED}, got {first!r}")
 
     @cached_property
     def prepared(self) -> tuple[Instance, Plan]:
         """The instance under the settings, and the explorer made ready for it; raises when they do not fit."""
         return plan_run(self.instance, self.explorer, self.settings, self.allow_infeasible)
 
-    def pieces(self) -> list[range]:
-        """Return the seeds, cut at multiples of the piece size: a longer sweep finds the pieces of a shorter one."""
-        end = self.first_seed + self.seeds
-        cuts = [self.first_seed]
-        while cuts[-1] < end:
-            cuts.append(min(end, (cuts[-1] // self.piece_size + 1) * self.piece_size))
-        return [range(low, high) for low, high in pairwise(cuts)]
+    @property
+    def wanted(self) -> range:
+        """The seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+
+def cut_pieces(seeds: Iterable[int], piece_size: int) -> list[range]:
+    """Return ranges that hold every seed once, none longer than `piece_size`."""
+    pieces: list[range] = []
+    for seed in sorted(seeds):
+        if pieces and seed == pieces[-1].stop and len(pieces[-1]) < piece_size:
+            pieces[-1] = range(pieces[-1].start, seed + 1)
+        else:
+            pieces.append(range(seed, seed + 1))
+    return pieces
 
 
 class PieceResult(NamedTuple):
@@ -79,19 +94,39 @@ def load_kernels(entry: Entry) -> None:
     Exploration(instance, plan, entry.first_seed).advance_to(plan.problem.n_arms + 1)
 
 
-def run_piece(entry: Entry, seeds: range, after_run: Callable[[], None] | None = None) -> PieceResult:
+class Watch(Protocol):
+    """Looks after runs while they go on."""
+
+    def check(self) -> None:
+        """Raise to give a run up; called every so many pulls."""
+
+    def count_run(self) -> None:
+        """Note that a run has ended."""
+
+
+def run_piece(entry: Entry, seeds: range, watch: Watch | None = None) -> PieceResult:
     """Run some seeds of an entry; a seed gives the same run whatever runs beside it."""
     instance, plan = entry.prepared
     runs, seconds = [], 0.0
     for seed in seeds:
         exploration = Exploration(instance, plan, seed)
         start = time.perf_counter()
-        exploration.advance_to(entry.horizon)
+        _play_out(exploration, entry.horizon, watch)
         seconds += time.perf_counter() - start
         runs.append(exploration.record())
-        if after_run is not None:
-            after_run()
+        if watch is not None:
+            watch.count_run()
     return PieceResult(runs, seconds)
+
+
+def _play_out(exploration: Exploration, horizon: int, watch: Watch | None) -> None:
+    """Play to the end in slices; how a run is cut does not change it."""
+    limit = 0
+    while exploration.session.steps == limit < horizon:
+        limit = min(limit + _SLICE, horizon)
+        exploration.advance_to(limit)
+        if watch is not None:
+            watch.check()
 
 
 def check_count(name: str, value: Any) -> int:

@@ -209,6 +209,11 @@ def _find_time(instance: Instance) -> JointTime | None:
     return joint_time(*_kernel_view(instance), uniform=False)
 
 
+def forecast_stop(instance: Instance) -> dict[str, Any]:
+    """Return one entry of a plan's `forecasts`, at an instance's own r and delta."""
+    return _forecast(instance, _find_time(instance))
+
+
 def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
     """Return the pulls to expect at an instance's r and delta, whose T has been found."""
     entry: dict[str, Any] = {"r": instance.problem.r, "delta": instance.problem.delta}

@@ -131,14 +131,26 @@ def _with_cell_columns(runs: "pa.Schema") -> "pa.Schema":
     return pa.schema([*pa.schema(cell), *runs])
 
 
-def write_parquet(rows: Iterable[dict[str, Any]], path: Path, schema: "pa.Schema | None" = None) -> None:
-    """Write rows of plain types; the file appears whole or not at all, and equal rows make equal bytes."""
+def make_parquet(rows: Iterable[dict[str, Any]], schema: "pa.Schema | None" = None) -> bytes:
+    """Return a Parquet file of rows of plain types; equal rows make equal bytes."""
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), sink)
+    return bytes(sink.getvalue())
+
+
+def write_parquet(rows: Iterable[dict[str, Any]], path: Path, schema: "pa.Schema | None" = None) -> None:
+    """Write rows of plain types to a file."""
+    write_whole(path, make_parquet(rows, schema))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all."""
     partial = path.with_name(path.name + ".partial")
     try:
-        parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), partial)
+        partial.write_bytes(content)
         os.replace(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)

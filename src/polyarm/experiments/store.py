@@ -16,7 +16,14 @@ from polyarm import __version__
 from polyarm.engine.run import RunRecord
 from polyarm.errors import InvalidInput
 from polyarm.experiments.grid import Entry
-from polyarm.experiments.results import describe_run, require_parquet, restore_run, run_schema, write_parquet
+from polyarm.experiments.results import (
+    describe_run,
+    make_parquet,
+    require_parquet,
+    restore_run,
+    run_schema,
+    write_whole,
+)
 
 _LOG = logging.getLogger("polyarm")
 
@@ -54,51 +61,55 @@ def entry_key(entry: Entry) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:20]
 
 
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder until the block ends; a process that is killed lets go of it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise InvalidInput(f"cannot use the folder {folder}: {error}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidInput(
+                f"{folder} is in use by another run; wait for it to end, or choose another folder"
+            ) from None
+        yield
+
+
 class PieceStore:
-    """A folder of finished pieces. Use it inside `hold`, so that two sweeps never write to it at once."""
+    """A folder of finished pieces, which the caller holds: one folder per key, one file per piece.
+
+    A file is named by its seeds and by a hash of its content, so that damage is noticed.
+    """
 
     def __init__(self, folder: Path) -> None:
         require_parquet()
         self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInput(f"cannot use the folder {folder}: {error}") from None
-
-    @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Keep other processes out until the block ends; the system lets go of it when a process is killed."""
-        with (self.folder / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InvalidInput(
-                    f"{self.folder} is in use by another run; wait for it to end, or choose another folder"
-                ) from None
-            yield
-
-    def _path(self, key: str, seeds: range) -> Path:
-        return self.folder / key / f"{seeds.start:09d}-{seeds.stop - 1:09d}.parquet"
 
     def write(self, key: str, seeds: range, runs: list[RunRecord]) -> None:
         """Keep a finished piece of the entry with this key."""
-        path = self._path(key, seeds)
-        path.parent.mkdir(exist_ok=True)
-        write_parquet((describe_run(run) for run in runs), path, run_schema())
+        content = make_parquet((describe_run(run) for run in runs), run_schema())
+        folder = self.folder / key
+        folder.mkdir(exist_ok=True)
+        write_whole(folder / f"{seeds.start:09d}-{seeds.stop - 1:09d}-{_hash(content)}.parquet", content)
 
-    def read(self, key: str, seeds: range) -> list[RunRecord] | None:
-        """Return a finished piece, or None when there is none; a damaged one is told and counts as none."""
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415  (an optional dependency)
+    def read(self, key: str) -> dict[int, RunRecord]:
+        """Return all finished runs of the entry with this key, by seed; a damaged piece is told and left out."""
+        from pyarrow import BufferReader, parquet  # noqa: PLC0415  (an optional dependency)
 
-        path = self._path(key, seeds)
-        if not path.exists():
-            return None
-        try:
-            runs = [restore_run(row) for row in parquet.read_table(path, schema=run_schema()).to_pylist()]
-        except (ArrowException, OSError) as error:
-            _LOG.warning("%s is damaged and will be computed again: %s", path, error)
-            return None
-        if [run.seed for run in runs] != list(seeds):
-            _LOG.warning("%s does not hold the seeds that its name says and will be computed again", path)
-            return None
+        runs: dict[int, RunRecord] = {}
+        for path in sorted((self.folder / key).glob("*.parquet")):
+            content = path.read_bytes()
+            if not path.stem.endswith(_hash(content)):
+                _LOG.warning("%s is damaged: its runs will be computed again", path)
+                continue
+            for row in parquet.read_table(BufferReader(content), schema=run_schema()).to_pylist():
+                runs[row["seed"]] = restore_run(row)
         return runs
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -9,9 +9,9 @@ from typing import Protocol
 from polyarm.engine.run import RunRecord
 from polyarm.errors import InvalidInput
 from polyarm.experiments.cluster import ClusterRunner
-from polyarm.experiments.grid import Entry, PieceResult
+from polyarm.experiments.grid import Entry, PieceResult, cut_pieces
 from polyarm.experiments.results import Cell, Simulation
-from polyarm.experiments.store import PieceStore, entry_key
+from polyarm.experiments.store import PieceStore, entry_key, hold_folder
 from polyarm.experiments.threads import ThreadRunner
 
 #: Called with (runs done, runs in all).
@@ -61,9 +61,8 @@ def run_sweep(
     _check_explorers(entries)
     if folder is None:
         return _Collection(entries, None, progress).fill(runner or ThreadRunner())
-    store = PieceStore(Path(folder))
-    with store.hold():
-        return _Collection(entries, store, progress).fill(runner or ThreadRunner())
+    with hold_folder(Path(folder)):
+        return _Collection(entries, PieceStore(Path(folder)), progress).fill(runner or ThreadRunner())
 
 
 def _check_explorers(entries: Iterable[Entry]) -> None:
@@ -76,21 +75,21 @@ def _check_explorers(entries: Iterable[Entry]) -> None:
 
 
 class _Collection:
-    """The runs of a grid as they come in. Entries that declare the same runs share them."""
+    """The runs of a grid as they come in, by key and seed. Entries that declare the same runs share them."""
 
     def __init__(self, entries: Sequence[Entry], store: PieceStore | None, progress: Progress | None) -> None:
         self._keys = {id(entry): entry_key(entry) for entry in entries}
         self._entries = entries
         self._store = store
         self._progress = progress
-        self._total = 0
         self._done = 0
-        self._found: dict[tuple[str, range], list[RunRecord]] = {}
+        self._found: dict[str, dict[int, RunRecord]] = {}
         self._seconds = dict.fromkeys(self._keys.values(), 0.0)
+        self._total = len({(self._keys[id(entry)], seed) for entry in entries for seed in entry.wanted})
 
     def fill(self, runner: Runner) -> SweepOutcome:
         missing = self._find_missing()
-        reused = self._done
+        self._done = reused = self._total - sum(len(seeds) for _, seeds in missing)
         self._advance(0)
         start = time.perf_counter()
         steps = 0
@@ -98,28 +97,24 @@ class _Collection:
             key = self._keys[id(entry)]
             if self._store is not None:
                 self._store.write(key, seeds, result.runs)
-            self._found[key, seeds] = result.runs
+            self._found[key] |= {run.seed: run for run in result.runs}
             self._seconds[key] += result.seconds
             steps += sum(run.steps for run in result.runs)
         seconds = time.perf_counter() - start
         return SweepOutcome(Simulation(tuple(map(self._cell, self._entries))), steps, seconds, reused)
 
     def _find_missing(self) -> list[tuple[Entry, range]]:
-        """Take what is on disk, and list the pieces that are not."""
-        missing: dict[tuple[str, range], Entry] = {}
+        """Take what is on disk, and list what is not in pieces."""
+        missing: list[tuple[Entry, range]] = []
+        claimed: dict[str, set[int]] = {}
         for entry in self._entries:
             key = self._keys[id(entry)]
-            for seeds in entry.pieces():
-                if (key, seeds) in self._found or (key, seeds) in missing:
-                    continue
-                self._total += len(seeds)
-                runs = None if self._store is None else self._store.read(key, seeds)
-                if runs is None:
-                    missing[key, seeds] = entry
-                else:
-                    self._found[key, seeds] = runs
-                    self._done += len(runs)
-        return [(entry, seeds) for (_, seeds), entry in missing.items()]
+            if key not in self._found:
+                self._found[key] = {} if self._store is None else self._store.read(key)
+                claimed[key] = set(self._found[key])
+            missing += [(entry, seeds) for seeds in cut_pieces(set(entry.wanted) - claimed[key], entry.piece_size)]
+            claimed[key] |= set(entry.wanted)
+        return missing
 
     def _advance(self, runs: int) -> None:
         self._done += runs
@@ -129,7 +124,7 @@ class _Collection:
     def _cell(self, entry: Entry) -> Cell:
         instance, plan = entry.prepared
         key = self._keys[id(entry)]
-        runs = tuple(run for seeds in entry.pieces() for run in self._found[key, seeds])
+        runs = tuple(self._found[key][seed] for seed in entry.wanted)
         steps = sum(run.steps for run in runs)
         return Cell(
             instance.name,

@@ -25,7 +25,7 @@ class ThreadRunner:
         self, pieces: Iterable[tuple[Entry, range]], on_runs: Callable[[int], None]
     ) -> Iterator[tuple[Entry, range, PieceResult]]:
         """Yield each piece as it ends; `on_runs(n)` is called from this thread when n more runs have ended."""
-        counts = _Counter()
+        watch = _Watch()
         with ThreadPoolExecutor(self.workers) as pool:
             waiting: dict[Future[PieceResult], tuple[Entry, range]] = {}
             try:
@@ -34,14 +34,14 @@ class ThreadRunner:
                     if entry is not loaded:
                         load_kernels(entry)
                         loaded = entry
-                    waiting[pool.submit(run_piece, entry, seeds, counts.add_one)] = (entry, seeds)
+                    waiting[pool.submit(run_piece, entry, seeds, watch)] = (entry, seeds)
                     yield from _collect(waiting, timeout=0.0)
-                    on_runs(counts.take())
+                    on_runs(watch.take())
                 while waiting:
                     yield from _collect(waiting, timeout=_BEAT)
-                    on_runs(counts.take())
+                    on_runs(watch.take())
             finally:
-                counts.cancelled.set()
+                watch.cancelled.set()
                 for future in waiting:
                     future.cancel()
 
@@ -50,22 +50,24 @@ def _collect(
     waiting: dict[Future[PieceResult], tuple[Entry, range]], timeout: float
 ) -> Iterator[tuple[Entry, range, PieceResult]]:
     done, _ = wait(waiting, timeout, FIRST_COMPLETED)
-    for future in done:
+    for future in sorted(done, key=lambda ended: ended.exception() is not None):  # what was finished is not lost
         entry, seeds = waiting.pop(future)
         yield entry, seeds, future.result()
 
 
-class _Counter:
-    """Counts runs across threads, and stops those that are under way when the sweep is given up."""
+class _Watch:
+    """Counts the runs of all threads, and ends those that are under way when the sweep is given up."""
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
         self._lock = threading.Lock()
         self._count = 0
 
-    def add_one(self) -> None:
+    def check(self) -> None:
         if self.cancelled.is_set():
             raise _Cancelled
+
+    def count_run(self) -> None:
         with self._lock:
             self._count += 1
 

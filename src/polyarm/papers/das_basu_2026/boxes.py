@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyarm.bounds.lower import make_truth, reward_bounds
 from polyarm.engine.run import HORIZON
 from polyarm.environments.instances import Instance
 from polyarm.experiments.results import Cell, describe_run, quantile
 from polyarm.explorers.registry import get_explorer
+from polyarm.papers.das_basu_2026.lower_lines import find_lower_lines
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, published_bound, published_median
 from polyarm.papers.das_basu_2026.report import show_span
 from polyarm.papers.das_basu_2026.scope import Key
@@ -34,7 +34,11 @@ def collect(cells: Mapping[Key, Cell], instance: Instance, measure: str) -> list
 
     Violations are of explorers that estimate the constraints; those that know them have none.
     """
-    bounds = _bounds(instance)
+    bounds = {
+        **find_lower_lines(instance),
+        "known_published": published_bound(instance.name, "known"),
+        "bai_published": published_bound(instance.name, "bai"),
+    }
     rows = []
     for key, cell in cells.items():
         if key[0] != "preset" or key[2] != instance.name:
@@ -55,16 +59,6 @@ def collect(cells: Mapping[Key, Cell], instance: Instance, measure: str) -> list
             described = describe_run(run)
             rows.append({**beside, **{name: described[name] for name in _KEPT}})
     return rows
-
-
-def _bounds(instance: Instance) -> dict[str, Any]:
-    table = reward_bounds(make_truth(instance.problem, instance.mu, instance.A), instance.problem.delta, 0.0)
-    return {
-        "known_bound": table["known"]["samples"],
-        "bai_bound": table["bai"]["samples"],
-        "known_published": published_bound(instance.name, "known"),
-        "bai_published": published_bound(instance.name, "bai"),
-    }
 
 
 def values_of(rows: Sequence[Mapping[str, Any]], measure: str) -> list[float]:
@@ -106,11 +100,12 @@ def draw(rows: Sequence[Mapping[str, Any]], measure: str) -> "Figure":
     presets = list(dict.fromkeys(row["preset"] for row in rows))
     figure = new_figure(8.4, 1.9 + 0.5 * len(explorers))
     axes = figure.subplots()
-    axes.set_title("{instance}, delta = {delta:g}, r = {r:g}".format(**rows[0]), fontsize=11)
+    axes.set_title("{instance}, delta = {delta:g}, r = {r:g}".format(**rows[0]), fontsize=11, parse_math=False)
     for preset, offset in zip(presets, _OFFSETS[len(presets)], strict=True):
         for place, explorer in enumerate(explorers):
             runs = [row for row in rows if row["explorer"] == explorer and row["preset"] == preset]
             _draw_box(axes, values_of(runs, measure), place + offset, preset)
+            _note_horizon(axes, runs, place + offset)
         axes.barh(
             [np.nan],
             [np.nan],
@@ -158,6 +153,13 @@ def _draw_box(axes: "Axes", values: Sequence[float], place: float, preset: str) 
     )
 
 
+def _note_horizon(axes: "Axes", runs: Sequence[Mapping[str, Any]], place: float) -> None:
+    hits = float(np.mean([row["status"] == HORIZON for row in runs]))
+    if hits > 0.0:
+        where = axes.get_yaxis_transform()
+        axes.text(0.995, place, f"{hits:.0%} at the horizon", transform=where, ha="right", va="center", fontsize=9)
+
+
 def _draw_published(axes: "Axes", rows: Sequence[Mapping[str, Any]], explorers: Sequence[str]) -> None:
     published = {row["explorer"]: row["published"] for row in rows if row["published"] is not None}
     if published:
@@ -185,6 +187,9 @@ def describe(rows: Sequence[Mapping[str, Any]], measure: str) -> list[str]:
                 f"Preset {preset}: medians are between {ratios[low]:.2f} ({low}) and {ratios[high]:.2f} ({high}) times "
                 "the published ones."
             )
+        late = [row["explorer"] for row in mine if row["median"] is None]
+        if late:
+            sentences.append(f"Preset {preset}: {', '.join(late)} did not stop within the horizon in half of the runs.")
         guessing = [row for row in mine if not get_explorer(row["explorer"]).needs_known_rows]
         sentences.append(
             f"With preset {preset} the explorers that estimate the constraints recommend a truly feasible mix in "
@@ -221,7 +226,7 @@ def _explain_violations(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         preset: np.mean([row["policy_violations"] / row["steps"] for row in rows if row["preset"] == preset])
         for preset in dict.fromkeys(row["preset"] for row in rows)
     }
-    listed = " and ".join(f"{share:.0%} with preset {preset}" for preset, share in shares.items())
+    listed = " and ".join(f"{share:.0%} of its steps with preset {preset}" for preset, share in shares.items())
     uniform = [row for row in summarise(rows, VIOLATIONS) if row["explorer"] == "uniform"]
     by_allocation = max(row["median_allocation_violations"] for row in uniform)
     published = uniform[0]["published"]
@@ -233,7 +238,8 @@ def _explain_violations(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         sentence += f", and {published:,.0f} is published: the figure must have counted mixes"
     return [
         f"{sentence}.",
-        f"Why they differ: the mix breaks a constraint at {listed} of all steps, so a count of violations says "
-        "mostly how long the explorer ran. A mix that is optimal on an optimistic set breaks a constraint nearly "
-        "always, one that is optimal on the estimated set whenever an active row happens to be underestimated.",
+        f"Why they differ: on average a run breaks a constraint at {listed}. The nearer that is to all steps, the more "
+        "a count of violations says only how long the explorer ran, and those times differ as the figures of sample "
+        "complexity show. A mix that is optimal on an optimistic set may break a constraint at any time, one that is "
+        "optimal on the estimated set whenever an active row is underestimated.",
     ]

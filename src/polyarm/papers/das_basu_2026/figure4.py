@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyarm.bounds.lower import make_truth, reward_bounds
 from polyarm.experiments.results import Cell
+from polyarm.papers.das_basu_2026.lower_lines import find_lower_lines
 from polyarm.papers.das_basu_2026.published import load_published
 from polyarm.papers.das_basu_2026.report import show_span
 from polyarm.papers.das_basu_2026.scope import Key, mu3_values, setup1
@@ -29,7 +29,7 @@ def collect(cells: Mapping[Key, Cell]) -> list[dict[str, Any]]:
             continue
         preset, mu3 = rest
         if mu3 not in bounds:
-            bounds[mu3] = _bounds(mu3)
+            bounds[mu3] = find_lower_lines(setup1(mu3))
         place = mu3_values().index(mu3)
         summary = cells["figure4", preset, mu3].summary()
         rows.append(
@@ -47,13 +47,6 @@ def collect(cells: Mapping[Key, Cell]) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _bounds(mu3: float) -> dict[str, Any]:
-    instance = setup1(mu3)
-    truth = make_truth(instance.problem, instance.mu, instance.A)
-    table = reward_bounds(truth, instance.problem.delta, 0.0)
-    return {"known_bound": table["known"]["samples"], "bai_bound": table["bai"]["samples"]}
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> "Figure":

@@ -25,7 +25,7 @@ class Reading:
     @property
     def name(self) -> str:
         """The changes in words."""
-        return ", ".join(f"{name}={value}" for name, value in self.changes)
+        return ", ".join(f"{name}={value}" for name, value in self.changes) or "as printed"
 
     @property
     def is_printed(self) -> bool:

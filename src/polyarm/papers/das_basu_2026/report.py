@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -88,7 +89,7 @@ def _render_section(section: Section, anchor: str) -> Iterable[str]:
     for table in section.tables:
         yield from _render_table(table)
     if section.files:
-        links = ", ".join(f'<a href="{escape(path.name)}">{escape(path.name)}</a>' for path in section.files)
+        links = ", ".join(f'<a href="{quote(path.name)}">{escape(path.name)}</a>' for path in section.files)
         yield f'<p class="note">Files beside this page: {links}</p>'
     yield "</section>"
 

@@ -1,13 +1,14 @@
 """Recompute the paper's evaluation: run the grid, then draw and describe every figure."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from polyarm.engine.run import DEFAULT_HORIZON
 from polyarm.environments.instances import Instance, load_instance
-from polyarm.errors import InvalidInput
-from polyarm.experiments.results import Cell, require_parquet, write_parquet
+from polyarm.experiments.results import Cell, check_parquet_target, write_parquet, write_whole
 from polyarm.experiments.store import code_version
 from polyarm.experiments.sweep import Progress, Runner, SweepOutcome, run_sweep
 from polyarm.papers.das_basu_2026 import boxes, closest, figure1, figure2, figure3, figure4, guarantees
@@ -19,6 +20,7 @@ from polyarm.papers.das_basu_2026.scope import (
     Key,
     Scope,
     declare,
+    why_not_certifiable,
 )
 from polyarm.plotting import require_plots, save_figure
 
@@ -56,14 +58,13 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(scope: Scope, out: Path, runner: Runner | None = None, progress: Progress | None = None) -> Evaluation:
-    """Run the grid of a scope; finished pieces are kept in OUT/pieces, and found there the next time."""
-    require_parquet()
+    """Run the grid of a scope; finished pieces are kept in OUT/pieces, and found there the next time.
+
+    The caller holds the folder OUT until the report is written.
+    """
     require_plots()
+    check_parquet_target(out / "runs.parquet")
     entries = declare(scope)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"cannot use the folder {out}: {error}") from None
     outcome = run_sweep(list(entries.values()), out / "pieces", runner=runner, progress=progress)
     outcome.simulation.to_parquet(out / "runs.parquet")
     return Evaluation(dict(zip(entries, outcome.simulation.cells, strict=True)), outcome)
@@ -80,10 +81,7 @@ def write_report(
             progress(place, len(jobs))
         sections.append(job())
     target = out / "report.html"
-    try:
-        target.write_text(render(_PAGE_TITLE, _introduce(scope, command), sections), "utf-8")
-    except OSError as error:
-        raise InvalidInput(f"cannot write {target}: {error}") from None
+    write_whole(target, render(_PAGE_TITLE, _introduce(scope, command), sections).encode())
     return target
 
 
@@ -92,9 +90,10 @@ _PAGE_TITLE = "Learning to Explore with Lagrangians for Bandits under Unknown Co
 
 def _introduce(scope: Scope, command: str) -> list[str]:
     return [
-        "Das and Basu, AISTATS 2026. Every number and picture on this page was computed by polyarm from simulated "
-        "runs, but for those marked as published, which were read off the paper's figures.",
-        f"Made by: {command}. Seeds 0 to {scope.seeds - 1} in each cell, at most 100,000 pulls a run, with "
+        "Das and Basu, AISTATS 2026. Every number and picture on this page was computed by polyarm, but for those "
+        "marked as published, which were read off the paper's figures.",
+        f"Made by: {command}. Figures 4 to 12 have seeds 0 to {scope.seeds - 1}, at most {DEFAULT_HORIZON:,} pulls a "
+        "run, with "
         f"{' and '.join(f'preset {name}' for name in scope.presets)}: paper follows the printed text, corrected "
         "repairs its mathematics (docs/errata.md). Runs that hit the horizon count as infinite in medians.",
         "What the paper leaves out stands in every table: how often the recommended mix truly satisfies the "
@@ -152,7 +151,7 @@ def _make_figure4(cells: Mapping[Key, Cell], out: Path) -> Section:
         "known_bound": "known bound",
         "known_published": "published",
         "bai_bound": "BAI bound",
-        "bai_published": "published ",
+        "bai_published": "published",
         "median_stop": "lagex median",
         "feasible_rate": "truly feasible",
         "correct_rate": "feasible and within r",
@@ -168,7 +167,7 @@ def _make_boxes(number: int, name: str, measure: str, cells: Mapping[Key, Cell],
 def _make_added(instance: Instance, measure: str, cells: Mapping[Key, Cell], out: Path) -> Section:
     rows = boxes.collect(cells, instance, measure)
     word = _MEASURES[measure]
-    stem = f"added-{instance.name}-{word.replace(' ', '-')}"
+    stem = re.sub(r"[^\w.]+", "-", f"added-{instance.name}-{word}")
     return _box_section(rows, measure, f"{instance.name}, {word}: an added instance", out, stem)
 
 
@@ -198,7 +197,7 @@ def _make_closest(cells: Mapping[Key, Cell], out: Path) -> Section:
         "published": "published",
         "median": "ours",
         "ratio": "ratio",
-        "reading": "closest reading (changes to the text as printed)",
+        "applied": "closest reading (changes to the text as printed)",
     }
     ranks = {"reading": "reading", "factor": "typical factor", "within": "within a quarter", "medians": "of medians"}
     tables = [
@@ -215,20 +214,25 @@ def _make_guarantees(scope: Scope, cells: Mapping[Key, Cell], out: Path) -> Sect
         "instance": "instance",
         "r": "r",
         "row": "sampling rule",
-        "mean_stop": "mean pulls",
-        "median_stop": "median",
+        "median_stop": "median pulls",
+        "mean_stop": "mean of those that stopped",
         "horizon_hit": "hit the horizon",
         "feasible_rate": "truly feasible",
         "correct_rate": "feasible and within r",
         "seeds": "seeds",
     }
-    introduction = (
-        "Every explorer stops by the certified rule with proved thresholds, so that only the sampling differs; ctns "
-        "and cge are told the constraints and need only certify the reward."
-    )
+    introduction = [
+        "Every explorer stops by the certified rule with proved thresholds, so that only the sampling differs; an "
+        f"explorer that is told the constraints need only certify the reward. At most {scope.guarantee_horizon:,} "
+        "pulls a run."
+    ]
+    for instance in scope.added:
+        reason = why_not_certifiable(instance)
+        if reason is not None:
+            introduction.append(f"{instance.name} is not in the comparison: {reason}.")
     return Section(
         "Equal guarantees: certified feasible and within r",
-        [introduction, *guarantees.describe(rows, forecasts)],
+        [*introduction, *guarantees.describe(rows, forecasts)],
         None,
         [Table("Pulls until the answer is certified", columns, rows)],
         files,

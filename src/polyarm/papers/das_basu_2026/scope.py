@@ -10,6 +10,7 @@ from polyarm.environments.instances import Instance, load_instance
 from polyarm.errors import InvalidInput
 from polyarm.experiments.grid import Entry, check_count
 from polyarm.explorers.certified_settings import check_certifiable
+from polyarm.explorers.explorer import Explorer
 from polyarm.explorers.registry import get_explorer
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, load_published, published_median
 from polyarm.papers.das_basu_2026.readings import (
@@ -17,6 +18,7 @@ from polyarm.papers.das_basu_2026.readings import (
     Reading,
     list_few_readings,
     list_readings,
+    make_reading,
     preset_settings,
 )
 
@@ -26,6 +28,7 @@ EXPLORERS = ("lagex", "lats", "ctns", "cge", "ctns-wlag", "cge-wlag", "uniform",
 STOPPING_FIGURES = {5: "setup1-hard", 6: "setup1-easy", 7: "imdb"}
 VIOLATION_FIGURES = {8: "setup1-hard", 9: "setup1-easy", 10: "setup2-hard", 11: "setup2-easy", 12: "imdb"}
 FIGURES = tuple(range(1, 13))
+_DIGITS = 3
 #: The tolerances of the comparison at equal guarantees: certified runs at r = 0.01 take millions of steps.
 GUARANTEE_TOLERANCES = {"setup1-hard": 0.1, "setup1-easy": 0.1, "setup2-hard": 0.1, "setup2-easy": 0.1, "imdb": 0.3}
 #: Certified runs are not cut at the paper's horizon.
@@ -75,15 +78,16 @@ class Scope:
         """The instances of the comparison at equal guarantees, with the tolerances that it uses."""
         chosen = [name for name in self.benchmarks if name in self.guarantee_instances]
         shipped = [load_instance(name).with_problem(r=GUARANTEE_TOLERANCES[name]) for name in chosen]
-        return [*shipped, *(instance for instance in self.added if _is_certifiable(instance))]
+        return [*shipped, *(instance for instance in self.added if why_not_certifiable(instance) is None)]
 
 
-def _is_certifiable(instance: Instance) -> bool:
+def why_not_certifiable(instance: Instance) -> str | None:
+    """Say why nothing can be certified on an instance; None when it can. The paper's explorers need less."""
     try:
         check_certifiable(instance.problem)
-    except InvalidInput:
-        return False  # not a mistake: the paper's explorers need less of a problem
-    return True
+    except InvalidInput as error:
+        return str(error)
+    return None
 
 
 def make_scope(
@@ -100,16 +104,22 @@ def make_scope(
     for instance in added:
         if instance.name in taken:
             raise InvalidInput(f"instance {instance.name!r} is there already; give yours another name")
+        if instance.optimum() is None:
+            raise InvalidInput(f"instance {instance.name!r}: no mix satisfies its true constraints; correct A or b")
         taken.add(instance.name)
     seeds = check_count("seeds", seeds if seeds is not None else (QUICK_SEEDS if quick else FULL_SEEDS))
-    own = tuple(dict.fromkeys(get_explorer(name).name for name in add_explorers))
+    own = _load_own(add_explorers)
+    presets = tuple(presets)
+    readings = list_few_readings() if quick else list_readings()
+    if "paper" not in presets:
+        readings = [make_reading(), *readings]  # else the preset is that reading
     return Scope(
         figures=parse_figures(figures),
         seeds=seeds,
-        presets=tuple(presets),
+        presets=presets,
         explorers=tuple(dict.fromkeys([*EXPLORERS, *own])),
         added=added,
-        readings=tuple(list_few_readings() if quick else list_readings()),
+        readings=tuple(readings),
         reading_seeds=min(seeds, 7 if quick else 50),
         guarantee_explorers=("lagex", "uniform", *own) if quick else tuple(dict.fromkeys([*EXPLORERS, *own])),
         guarantee_instances=("setup2-easy", "imdb") if quick else tuple(GUARANTEE_TOLERANCES),
@@ -118,16 +128,27 @@ def make_scope(
     )
 
 
+def _load_own(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the added explorers; two files must not share one."""
+    loaded: dict[str, Explorer] = {}
+    for explorer in map(get_explorer, names):
+        if loaded.setdefault(explorer.name, explorer).source != explorer.source:
+            raise InvalidInput(f"two of the added files name their explorer {explorer.name!r}; rename one")
+    return tuple(loaded)
+
+
 def parse_figures(text: str) -> tuple[int, ...]:
     """Read figure numbers such as `1-12` or `4,8-10`."""
     chosen: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
-        if not low.isdecimal() or not (high if dash else low).isdecimal():
+        ends = [low, high] if dash else [low, low]
+        if not all(end.isdecimal() and len(end) <= _DIGITS for end in ends):
             raise InvalidInput(f"figures {text!r}: expected numbers such as 1-12 or 4,8-10")
-        chosen |= set(range(int(low), int(high if dash else low) + 1))
-    if not chosen or not chosen <= set(FIGURES):
-        raise InvalidInput(f"figures {text!r}: expected numbers from {FIGURES[0]} to {FIGURES[-1]}")
+        first, last = map(int, ends)
+        if not FIGURES[0] <= first <= last <= FIGURES[-1]:
+            raise InvalidInput(f"figures {text!r}: expected numbers from {FIGURES[0]} to {FIGURES[-1]}")
+        chosen |= set(range(first, last + 1))
     return tuple(sorted(chosen))
 
 
@@ -198,11 +219,10 @@ def _declare_readings(scope: Scope) -> dict[Key, Entry]:
 
 def _declare_guarantees(scope: Scope) -> dict[Key, Entry]:
     rows = {label: ("certex", settings) for label, settings in CERTEX_ROWS.items()}
-    rows |= {
-        name: (name, {"stopping": "certified"})
-        for name in scope.guarantee_explorers
-        if "stopping" in get_explorer(name).settings.model_fields
-    }
+    for name in scope.guarantee_explorers:
+        if name != "certex":
+            has_choice = "stopping" in get_explorer(name).settings.model_fields
+            rows[name] = (name, {"stopping": "certified"} if has_choice else {})  # without a choice it is certified
     return {
         ("guarantee", label, instance.name): Entry(
             instance,

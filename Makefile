@@ -48,7 +48,7 @@ $(VENV)/.python-ready:
 
 $(VENV)/.run-ready: $(VENV)/.python-ready pyproject.toml constraints.txt
 	@echo "installing polyarm into $(VENV) ..."
-	$(PIP) install --constraint constraints.txt --editable '.[plot]'
+	$(PIP) install --constraint constraints.txt --editable '.[plot,parquet]'
 	@touch $@
 
 $(VENV)/.test-ready: $(VENV)/.python-ready pyproject.toml constraints.txt

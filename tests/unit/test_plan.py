@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,9 @@ def test_simulated_runs_end_near_the_forecast(guess: Path) -> None:
 def test_progress_is_told_to_the_end(guess: Path) -> None:
     seen: list[tuple[int, int]] = []
     polyarm.plan(guess, r=0.12, delta=0.1, seeds=2, progress=lambda done, total: seen.append((done, total)))
-    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
-    assert seen[-1][0] == seen[-1][1]
+    steps = [done for done, _ in seen]
+    assert all(before < after for before, after in pairwise(steps))
+    assert seen[-1][0] == seen[-1][1] > 3
 
 
 def test_json_is_strict_and_alone_on_standard_output(capsys: pytest.CaptureFixture[str], guess: Path) -> None:

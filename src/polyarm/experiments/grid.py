@@ -41,8 +41,10 @@ class Entry:
         check_count("seeds", self.seeds)
         check_count("piece_size", self.piece_size)
         first = self.first_seed
-        if isinstance(first, bool) or not isinstance(first, int | np.integer) or not 0 <= first <= _LARGEST_SEED:
-            raise InvalidInput(f"first_seed: expected a whole number from 0 to {_LARGEST_SEED}, got {first!r}")
+        if isinstance(first, bool) or not isinstance(first, int | np.integer) or first < 0:
+            raise InvalidInput(f"first_seed: expected a whole number, 0 or more, got {first!r}")
+        if first > _LARGEST_SEED:
+            raise InvalidInput(f"first_seed: expected at most {_LARGEST_SEED}, got {first}")
 
     @cached_property
     def prepared(self) -> tuple[Instance, Plan]:

@@ -305,8 +305,9 @@ def _simulate(instance: Instance, seeds: int, forecast: float | None, advance: C
 
     def tell(done: int, total: int) -> None:
         nonlocal told
-        advance(done - told)
-        told = done
+        if done > told:
+            advance(done - told)
+            told = done
 
     result = simulate(instance, "certex", seeds=seeds, horizon=horizon, progress=tell)
     row = result.table()[0]

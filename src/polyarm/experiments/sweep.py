@@ -90,7 +90,7 @@ class _Collection:
     def fill(self, runner: Runner) -> SweepOutcome:
         missing = self._find_missing()
         self._done = reused = self._total - sum(len(seeds) for _, seeds in missing)
-        self._advance(0)
+        self._tell_progress()
         start = time.perf_counter()
         steps = 0
         for entry, seeds, result in runner.run(missing, self._advance):
@@ -117,7 +117,11 @@ class _Collection:
         return missing
 
     def _advance(self, runs: int) -> None:
-        self._done += runs
+        if runs > 0:
+            self._done += runs
+            self._tell_progress()
+
+    def _tell_progress(self) -> None:
         if self._progress is not None:
             self._progress(self._done, self._total)
 

@@ -1,4 +1,6 @@
-"""How the suite is divided between processes (`make test` runs one per core)."""
+"""How the suite is divided between processes (`make test` runs one per core), and what no test leaves behind."""
+
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,3 +13,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         params = item.callspec.params.values() if hasattr(item, "callspec") else ()
         explorers = [value for value in params if isinstance(value, str) and value in EXPLORERS]
         item.add_marker(pytest.mark.xdist_group((explorers or [item.nodeid.partition("::")[0]])[0]))
+
+
+@pytest.fixture(autouse=True)
+def _forget_explorers() -> Iterator[None]:
+    """Forget the explorers that a test loaded from files: others list the known ones."""
+    before = dict(EXPLORERS)
+    yield
+    EXPLORERS.clear()
+    EXPLORERS.update(before)

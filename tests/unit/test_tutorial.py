@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,6 @@ import pytest
 
 from polyarm import get_explorer, simulate
 from polyarm.cli.main import main
-from polyarm.explorers.registry import EXPLORERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "bring-your-own.md"
@@ -32,13 +30,10 @@ def blocks(page: Path = PAGE) -> list[Block]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder to work in; explorers that were loaded there are forgotten afterwards."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
-    before = dict(EXPLORERS)
-    yield tmp_path
-    EXPLORERS.clear()
-    EXPLORERS.update(before)
+    return tmp_path
 
 
 def run_command(line: str) -> None:

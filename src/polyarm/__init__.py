@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from polyarm.engine.session import Recommendation, Session, make_explorer
     from polyarm.environments.instances import Instance, instance_names, load_instance
     from polyarm.environments.replay import ReplayLog, read_log
-    from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
+    from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError, StorageError, StudyHalted
     from polyarm.experiments.bounds import lower_bounds
     from polyarm.experiments.plan import plan
     from polyarm.experiments.results import Simulation
@@ -22,10 +22,18 @@ if TYPE_CHECKING:
     from polyarm.explorers.registry import get_explorer, load_explorer, load_explorer_source
     from polyarm.problem import Constraint, Problem
     from polyarm.problem_file import load_problem
+    from polyarm.studies.breaker import Breaker
+    from polyarm.studies.manage import create_study, delete_study, list_studies, load_study
+    from polyarm.studies.status import StudyStatus
+    from polyarm.studies.study import Study
+    from polyarm.studies.transfer import export_study, import_study
+    from polyarm.studies.trial import Trial
+    from polyarm.studies.verify import verify_study
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Breaker": "polyarm.studies.breaker",
     "Certificate": "polyarm.engine.certificate",
     "Constraint": "polyarm.problem",
     "ExplorationOver": "polyarm.errors",
@@ -39,8 +47,19 @@ _HOMES = {
     "ReplayResult": "polyarm.engine.replay",
     "Session": "polyarm.engine.session",
     "Simulation": "polyarm.experiments.results",
+    "StorageError": "polyarm.errors",
+    "Study": "polyarm.studies.study",
+    "StudyHalted": "polyarm.errors",
+    "StudyStatus": "polyarm.studies.status",
+    "Trial": "polyarm.studies.trial",
+    "create_study": "polyarm.studies.manage",
+    "delete_study": "polyarm.studies.manage",
+    "export_study": "polyarm.studies.transfer",
     "get_explorer": "polyarm.explorers.registry",
+    "import_study": "polyarm.studies.transfer",
     "instance_names": "polyarm.environments.instances",
+    "list_studies": "polyarm.studies.manage",
+    "load_study": "polyarm.studies.manage",
     "load_explorer": "polyarm.explorers.registry",
     "load_explorer_source": "polyarm.explorers.registry",
     "load_instance": "polyarm.environments.instances",
@@ -55,10 +74,12 @@ _HOMES = {
     "simulate": "polyarm.experiments.simulate",
     "Verification": "polyarm.engine.certificate",
     "verify_certificate": "polyarm.engine.certificate",
+    "verify_study": "polyarm.studies.verify",
     "NoFeasibleMix": "polyarm.errors",
 }
 
 __all__ = [
+    "Breaker",
     "Certificate",
     "Constraint",
     "ExplorationOver",
@@ -73,14 +94,25 @@ __all__ = [
     "ReplayResult",
     "Session",
     "Simulation",
+    "StorageError",
+    "Study",
+    "StudyHalted",
+    "StudyStatus",
+    "Trial",
     "Verification",
     "__version__",
+    "create_study",
+    "delete_study",
+    "export_study",
     "get_explorer",
+    "import_study",
     "instance_names",
+    "list_studies",
     "load_explorer",
     "load_explorer_source",
     "load_instance",
     "load_problem",
+    "load_study",
     "lower_bounds",
     "make_certificate",
     "make_explorer",
@@ -90,6 +122,7 @@ __all__ = [
     "replay",
     "simulate",
     "verify_certificate",
+    "verify_study",
 ]
 
 

@@ -19,7 +19,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ROOT = Path(__file__).parent
 
 #: Rooms that call kernels but whose code is never part of one.
-_ABOVE_KERNELS = {"cli", "__main__.py", "papers", "experiments", "engine", "plotting.py", "__init__.py"}
+_ABOVE_KERNELS = {
+    "cli",
+    "__main__.py",
+    "papers",
+    "experiments",
+    "studies",
+    "engine",
+    "plotting.py",
+    "problem_file.py",
+    "tables.py",
+    "files.py",
+    "__init__.py",
+}
 #: The exceptions in these rooms.
 _STILL_KERNELS = {"engine/drive.py"}
 

@@ -23,6 +23,14 @@ class NoFeasibleMix(PolyarmError):  # noqa: N818
     """No mix satisfies every constraint, so there is nothing to recommend."""
 
 
+class StudyHalted(PolyarmError):  # noqa: N818
+    """The study takes no asks, or nothing at all, until somebody lets it go on."""
+
+
+class StorageError(PolyarmError):
+    """The storage failed, not the caller: nothing of the call was recorded, and it may be made again."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidInput:
     """Build the error for a name that is not in a list, with the list and the nearest match."""
     known = sorted(known)

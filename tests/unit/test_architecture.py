@@ -12,7 +12,7 @@ ROOT = Path(polyarm.__file__).parent
 
 # From the ground up; a module may import from its own floor or from below.
 FLOORS: list[set[str]] = [
-    {"_arena", "_borrow", "_compile", "_types", "tolerances", "errors"},
+    {"_arena", "_borrow", "_compile", "_types", "tolerances", "errors", "files", "tables"},
     {"geometry"},
     {"families"},
     {"problem"},
@@ -23,7 +23,7 @@ FLOORS: list[set[str]] = [
     {"explorers"},
     {"environments", "problem_file"},
     {"engine"},
-    {"experiments", "plotting"},
+    {"experiments", "plotting", "studies"},
     {"papers"},
     {"cli", "__main__"},
 ]

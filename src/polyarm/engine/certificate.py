@@ -8,8 +8,6 @@ the declared noise, and that pulls were chosen without looking ahead.
 import hashlib
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
 from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
 from polyarm.explorers.registry import EXPLORERS
+from polyarm.files import replaced
 from polyarm.problem import Problem
 from polyarm.stopping.proof import (
     Standing,
@@ -64,18 +63,15 @@ class Certificate:
         """The certified mix by arm."""
         return self.document["policy"]  # type: ignore[no-any-return]
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold beside what every certificate assumes, in words; see docs/studies.md."""
+        return tuple(self.document.get("study", {}).get("assumptions", ()))
+
     def write(self, path: str | Path) -> None:
         """Write the document; the file appears whole or not at all."""
-        target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(self.document, file, indent=2, allow_nan=False)
-                file.write("\n")
-            os.replace(name, target)
-        except BaseException:
-            os.unlink(name)
-            raise
+        with replaced(path) as file:
+            file.write((json.dumps(self.document, indent=2, allow_nan=False) + "\n").encode())
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,8 @@ class Verification:
         return not self.faults
 
 
-def make_certificate(session: Session) -> Certificate:
-    """Return the certificate of a session that the certified rule has stopped."""
+def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -> Certificate:
+    """Return the certificate of a session that the certified rule has stopped; `study`: whence its outcomes came."""
     if not session.plan.settings.stops_certified():
         raise InvalidInput(
             f"explorer {session.plan.explorer.name!r} stopped by its own rule, which proves no certificate; "
@@ -124,6 +120,7 @@ def make_certificate(session: Session) -> Certificate:
         "statistics": statistics,
         **table,
         **_compute(session.plan, statistics, verdict, mix, table),
+        **({} if study is None else {"study": dict(study)}),
     }
     return Certificate({**document, "checksum": _checksum(document)})
 

@@ -14,6 +14,13 @@ class Claims:
     proved: tuple[str, ...]
     not_proved: tuple[str, ...]
 
+    def under(self, assumption: str, why: str) -> "Claims":
+        """Make every claim conditional on something; `why` it is not known itself."""
+        return Claims(
+            proved=tuple(f"if {assumption}: {sentence}" for sentence in self.proved),
+            not_proved=(*self.not_proved, f"that {assumption}: {why}"),
+        )
+
 
 def make_claims(problem: Problem, settings: CertifiedSettings, stopped: bool, safe: bool) -> Claims:
     """State what follows from an explorer's answer; `safe`: it is the best safe mix of a certified rule."""

@@ -6,7 +6,6 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from polyarm.engine.claims import Claims
 from polyarm.engine.plan import make_plan
 from polyarm.engine.run import check_horizon, describe_status, split_settings
 from polyarm.engine.session import Recommendation, Session
@@ -91,8 +90,4 @@ def replay(
 
 def _qualify(answer: Recommendation) -> Recommendation:
     """Make every claim conditional on what a replay cannot check."""
-    claims = Claims(
-        proved=tuple(f"if {_INDEPENDENT}: {sentence}" for sentence in answer.claims.proved),
-        not_proved=(*answer.claims.not_proved, f"that {_INDEPENDENT}: the log cannot show it"),
-    )
-    return replace(answer, claims=claims)
+    return replace(answer, claims=answer.claims.under(_INDEPENDENT, "the log cannot show it"))

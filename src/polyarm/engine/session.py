@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import reprlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from polyarm._types import FloatArray
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof
 from polyarm.engine.claims import Claims, make_claims
 from polyarm.engine.drive import driver_for, tell
+from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.plan import Plan, make_plan
-from polyarm.engine.randomness import EXPLORER, make_stream
+from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
 from polyarm.explorers.certified_settings import build_certified_rule
@@ -43,8 +43,6 @@ from polyarm.stopping.proof import Standing, find_safe_mix, weigh_statistics
 _FORMAT = 2
 #: Where most runs stop, as multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
-#: Sums of larger outcomes could overflow, and squares of their means would.
-_LARGEST_OUTCOME = 1e100
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,8 @@ class Session:
     """One exploration: `ask()` for an arm, `tell()` its outcome, until `stopped`; then `recommend()`."""
 
     def __init__(self, plan: Plan, seed: int | None = None) -> None:
-        if seed is None:
-            seed = secrets.randbits(63)
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InvalidInput(f"seed: expected a whole number, 0 or more, got {seed!r}")
         self.plan = plan
-        self.seed = int(seed)
+        self.seed = secrets.randbits(63) if seed is None else check_seed(seed)
         self.rule, self.state, self.work = plan.explorer.build(plan.settings, plan.model)
         self.rng = make_stream(self.seed, EXPLORER)
 
@@ -181,6 +175,14 @@ class Session:
             raise self._why_nothing_to_ask()
         return arm
 
+    def committed(self) -> FloatArray:
+        """How many pulls of each arm (K,) will be asked for, whatever comes, before anything is decided again."""
+        arm, block = self._decide(), self._block
+        pulls = np.zeros(self.problem.n_arms) if block is None else block.left.copy()
+        if arm != NO_ARM:
+            pulls[arm] += 1.0
+        return pulls
+
     def ask_batch(self, limit: int | None = None) -> list[int]:
         """Return arms to pull now, all at once, at most `limit`; their outcomes may be told in any order.
 
@@ -239,7 +241,7 @@ class Session:
                 f"tell for arm {self.problem.arms[index]!r}, but {self.problem.arms[pending]!r} was asked; "
                 "tell the outcome of the arm that ask() returned"
             )
-        value = _finite("reward", reward)
+        value = check_outcome("reward", reward)
         row_costs = self._order_costs(costs)
         tell(self.round, self.plan.model, index, value, row_costs)
         if block is not None and in_batch:
@@ -247,20 +249,8 @@ class Session:
 
     def _order_costs(self, costs: Sequence[float] | Mapping[str, float]) -> FloatArray:
         """Return one entry per constraint; known rows stay zero and are never read."""
-        names = [self.problem.constraints[i].name for i in self.problem.unknown]
-        if isinstance(costs, Mapping):
-            if set(costs) != set(names):
-                raise InvalidInput(f"costs: expected the unknown constraints {names}, got {list(costs)}")
-            ordered = [costs[name] for name in names]
-        else:
-            ordered = list(np.atleast_1d(np.asarray(costs, dtype=object)))
-            if len(ordered) != len(names):
-                raise InvalidInput(
-                    f"costs: expected {len(names)} numbers, one per unknown constraint {names}, got {len(ordered)}"
-                )
         out = np.zeros(self.problem.n_constraints)
-        for i, name, cost in zip(self.problem.unknown, names, ordered, strict=True):
-            out[i] = _finite(f"cost {name!r}", cost)
+        out[list(self.problem.unknown)] = list(check_costs(self.problem, costs).values())
         return out
 
     def expected_stop(self) -> tuple[float, float] | None:
@@ -283,9 +273,10 @@ class Session:
         """
         if not self.certified or self._unpulled() or self.infeasible:
             return None
-        return find_safe_mix(self._standing())
+        return find_safe_mix(self.standing())
 
-    def _standing(self) -> Standing:
+    def standing(self) -> Standing:
+        """Where the pooled certificate stands: its evidence and thresholds, once every arm was pulled."""
         estimates, model = self.round.estimates, self.plan.model
         rule = build_certified_rule(self.plan.settings, model)
         return weigh_statistics(model, rule, estimates.pulls, estimates.mu_hat, estimates.columns[1:])
@@ -294,8 +285,8 @@ class Session:
         """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""
         block = self._block
         if block is not None and self.stopped:
-            return averaged_proof(self.plan, self._standing(), *winning_start(block))
-        return pooled_proof(self.plan, self._standing(), policy)
+            return averaged_proof(self.plan, self.standing(), *winning_start(block))
+        return pooled_proof(self.plan, self.standing(), policy)
 
     def final_mix(self) -> FloatArray | None:
         """The mix to act on if nothing more is sampled: the answer, or for a certified rule that has none yet the best
@@ -390,13 +381,3 @@ def _checksum(saved: Mapping[str, Any]) -> str:
 def make_explorer(name: str | Path, problem: Problem, seed: int | None = None, **settings: Any) -> Session:
     """Start a session of an explorer, given by its name or by the file of one's own, on a problem."""
     return Session(make_plan(get_explorer(name).name, problem, settings), seed)
-
-
-def _finite(field: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"{field}: expected a number, got {reprlib.repr(value)}") from None
-    if not abs(number) <= _LARGEST_OUTCOME:
-        raise InvalidInput(f"{field}: expected a finite number of at most {_LARGEST_OUTCOME:g}, got {number}")
-    return number

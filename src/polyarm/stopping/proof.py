@@ -62,6 +62,11 @@ def row_margins(standing: Standing, mix: FloatArray) -> FloatArray:
     return np.sqrt(2.0 * standing.cost_threshold * spread)
 
 
+def proved_excess(standing: Standing, mix: FloatArray) -> FloatArray:
+    """Return by how much a mix surely exceeds each row, at the confidence of the cost test; negative: not proved."""
+    return np.asarray(standing.evidence.rows @ mix - row_margins(standing, mix))
+
+
 def value_margin(standing: Standing, mix: FloatArray) -> float:
     """Return how far a mix's value may be from its estimate, at the confidence of the reward test."""
     return math.sqrt(2.0 * standing.reward_threshold * float(standing.evidence.mu_var @ (mix * mix)))

@@ -1,0 +1,1 @@
+"""Durable studies: experiments that survive people, networks and crashes."""

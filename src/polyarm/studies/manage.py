@@ -1,0 +1,115 @@
+"""Creating, finding and removing studies."""
+
+import json
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from polyarm.engine.plan import make_plan
+from polyarm.engine.randomness import check_seed
+from polyarm.errors import InvalidInput
+from polyarm.explorers.registry import get_explorer
+from polyarm.problem import Problem
+from polyarm.studies import events
+from polyarm.studies.breaker import Breaker, check_breaker
+from polyarm.studies.statement import Statement
+from polyarm.studies.storage import open_storage, storage_url
+from polyarm.studies.study import Clock, Study, utc_now
+from polyarm.studies.trial import write_time
+
+
+def create_study(
+    problem: Problem,
+    explorer: str | Path = "certex",
+    storage: str | None = None,
+    name: str | None = None,
+    *,
+    seed: int | None = None,
+    lease: float | timedelta | None = None,
+    breaker: Breaker | None = None,
+    load_if_exists: bool = False,
+    clock: Clock = utc_now,
+    **settings: Any,
+) -> Study:
+    """Create a study in a storage: `sqlite:///file.db` or `postgresql://user:password@host/database`.
+
+    Without `storage` the environment variable POLYARM_STORAGE names it, or else it is `polyarm.db` in this folder. A
+    trial that is not told within `lease` (seconds, or a timedelta) is given up and its arm asked again; by default none
+    is. `load_if_exists` goes on with a study of that name, if it was created alike. `settings` are the explorer's.
+    """
+    chosen = get_explorer(explorer)
+    plan = make_plan(chosen.name, problem, settings)
+    if breaker is not None:
+        check_breaker(breaker, plan)
+    statement = Statement(
+        problem=problem,
+        explorer=chosen.name,
+        settings=plan.settings.model_dump(mode="json"),
+        seed=secrets.randbits(63) if seed is None else check_seed(seed),
+        lease=lease.total_seconds() if isinstance(lease, timedelta) else lease,
+        breaker=breaker,
+        source_hash=chosen.source_hash,
+        version=_version(),
+    )
+    place = open_storage(storage_url(storage))
+    title = check_name(name or f"study-{secrets.token_hex(4)}")
+    if load_if_exists and title in (row.name for row in place.list_studies()):
+        return _load_alike(load_study(title, storage, clock), statement, seed)
+    document = statement.document()
+    with place.create(title, write_time(clock()), document) as writer:
+        writer.append(events.CREATED, document)
+    return load_study(title, storage, clock)
+
+
+def load_study(name: str, storage: str | None = None, clock: Clock = utc_now) -> Study:
+    """Go on with a study that exists."""
+    place = open_storage(storage_url(storage))
+    return Study(place, place.find_study(name), clock)
+
+
+def list_studies(storage: str | None = None) -> list[dict[str, Any]]:
+    """Return the studies of a storage, each with its lifecycle: running, stopped or archived."""
+    return [
+        {
+            "name": row.name,
+            "lifecycle": row.lifecycle,
+            "created_at": row.created_at,
+            "explorer": json.loads(row.statement)["explorer"],
+            "trials": row.last_trial,
+            "events": row.last_seq,
+        }
+        for row in open_storage(storage_url(storage)).list_studies()
+    ]
+
+
+def delete_study(name: str, storage: str | None = None) -> None:
+    """Remove a study with all its trials, for good."""
+    place = open_storage(storage_url(storage))
+    place.delete_study(place.find_study(name).id)
+
+
+def check_name(name: str) -> str:
+    """Return a study's name, or raise when it is empty, very long, or would not fit on a line."""
+    if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
+        raise InvalidInput(f"name: expected 1 to 200 printable characters, got {name!r}")
+    return name
+
+
+def _load_alike(study: Study, stated: Statement, seed: int | None) -> Study:
+    """Return a study that exists, or raise when it was created otherwise than stated now."""
+    before, now = study.statement.document(), stated.document()
+    ignored = {"version", *(["seed"] if seed is None else [])}
+    differ = [field for field in now if field not in ignored and before[field] != now[field]]
+    if differ:
+        raise InvalidInput(
+            f"study {study.name!r} exists, but was created with another {', '.join(differ)}; choose another name, or "
+            "state what it was created with"
+        )
+    return study
+
+
+def _version() -> str:
+    from polyarm import __version__  # noqa: PLC0415  (the package offers this module)
+
+    return __version__

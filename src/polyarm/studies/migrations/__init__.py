@@ -1,0 +1,1 @@
+"""How the tables of a storage came about, one step per file of `versions`."""

@@ -1,0 +1,61 @@
+"""The tables of a storage; `migrations` creates and changes them."""
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+#: The version of the tables that this code reads and writes: the newest of `migrations/versions`.
+REVISION = "0001"
+VERSION_TABLE = "polyarm_version"
+
+#: One row per study. `last_*` let a writer go on without reading the log; the row is also what writers lock.
+studies = sa.Table(
+    "polyarm_study",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("statement", sa.Text, nullable=False),
+    sa.Column("lifecycle", sa.Text, nullable=False),
+    sa.Column("last_seq", sa.BigInteger, nullable=False),
+    sa.Column("last_digest", sa.Text, nullable=False),
+    sa.Column("last_trial", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,  # a deleted study's number is never given again
+)
+
+#: The truth: rows are added, never changed.
+events = sa.Table(
+    "polyarm_event",
+    metadata,
+    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+#: What the log says of each trial, for look-ups: follows from the events, and `verify` checks that it does.
+trials = sa.Table(
+    "polyarm_trial",
+    metadata,
+    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("arm", sa.Integer, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("reward", sa.Double),
+    sa.Column("costs", sa.Text, nullable=False),
+    sa.Column("asked_at", sa.Text),
+    sa.Column("told_at", sa.Text),
+    sqlite_with_rowid=False,
+)
+
+#: States of a study as of some event, so that opening it need not replay its whole log.
+snapshots = sa.Table(
+    "polyarm_snapshot",
+    metadata,
+    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("state", sa.Text, nullable=False),
+)

@@ -1,0 +1,105 @@
+"""How a study stands, for people and programs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyarm.studies.state import ARCHIVED, STOPPED, StudyState
+from polyarm.studies.storage import StudyRow
+
+# What `StudyStatus.state` may be beside STOPPED (by hand) and ARCHIVED.
+EXPLORING = "exploring"
+ANSWERED = "answered"
+INFEASIBLE = "infeasible"
+TRIPPED = "tripped"
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """A study at a glance.
+
+    `state` is exploring, tripped (the breaker routes to the control mix), stopped (by hand), answered, infeasible or
+    archived. `used` outcomes have reached the explorer; `waiting` are complete and have not; `pending` trials are under
+    way, of which `overdue` have outlived their lease; `expired` were given up, of which `late` came after all;
+    `observed` were never asked for. `waiting_for` names the arm whose outcome the explorer needs next.
+    """
+
+    name: str
+    state: str
+    explorer: str
+    used: int
+    asked: int
+    told: int
+    pending: int
+    overdue: int
+    waiting: int
+    expired: int
+    late: int
+    observed: int
+    pulls: Mapping[str, int]
+    allocation: Mapping[str, float]
+    waiting_for: str | None
+    statistic: float | None
+    threshold: float | None
+    expected_stop: tuple[float, float] | None
+    tripped: Mapping[str, float] | None
+    assumptions: tuple[str, ...]
+    events: int
+    created_at: str
+
+
+def describe(state: StudyState, row: StudyRow, now: str) -> StudyStatus:
+    """Return the status of a study."""
+    session, tallies = state.session, state.tallies
+    problem = session.problem
+    return StudyStatus(
+        name=row.name,
+        state=_name_state(state),
+        explorer=session.plan.explorer.name,
+        used=session.steps,
+        asked=tallies.asked,
+        told=tallies.told,
+        pending=len(state.pending),
+        overdue=len(state.overdue(now)),
+        waiting=state.n_waiting,
+        expired=tallies.expired,
+        late=tallies.late,
+        observed=tallies.observed,
+        pulls=dict(zip(problem.arms, map(int, session.round.estimates.pulls), strict=True)),
+        allocation=dict(zip(problem.arms, session.round.allocation.tolist(), strict=True)),
+        waiting_for=None if session.stopped else problem.arms[session.ask()],
+        statistic=_finite(session.statistic),
+        threshold=_finite(session.threshold),
+        expected_stop=session.expected_stop(),
+        tripped=state.tripped,
+        assumptions=tuple(state.assumptions()),
+        events=state.seq,
+        created_at=row.created_at,
+    )
+
+
+def _name_state(state: StudyState) -> str:
+    if state.lifecycle == ARCHIVED:
+        return ARCHIVED
+    if state.session.stopped:
+        return INFEASIBLE if state.session.infeasible else ANSWERED
+    if state.lifecycle == STOPPED:
+        return STOPPED
+    return EXPLORING if state.tripped is None else TRIPPED
+
+
+def describe_end(state: StudyState) -> str:
+    """Say how the exploration ended."""
+    if state.session.infeasible:
+        return f"proved after {state.session.steps} pulls that no mix satisfies every constraint; nothing left to ask"
+    return f"finished after {state.session.steps} pulls; nothing left to ask: see recommend()"
+
+
+def describe_alarm(excess: Mapping[str, float]) -> str:
+    """Say what tripped the breaker, and what happens now."""
+    broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in excess.items())
+    return f"the sampling is proved to break {broken}; trials follow the control mix until resume()"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,139 @@
+"""Studies in and out of files: trials as tables, whole studies to move from one storage to another."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from polyarm.environments.replay import cost_names
+from polyarm.errors import InvalidInput
+from polyarm.files import replaced
+from polyarm.studies import events
+from polyarm.studies.events import write_payload
+from polyarm.studies.manage import check_name, load_study
+from polyarm.studies.projection import project
+from polyarm.studies.state import StudyState
+from polyarm.studies.statement import Statement
+from polyarm.studies.storage import TrialRow, open_storage, storage_url
+from polyarm.studies.study import Study
+
+FORMAT = "polyarm-study-1"
+
+_FIELDS = ("id", "arm", "state", "reward", "costs", "asked_at", "told_at")
+
+
+def export_study(study: Study, path: str | Path) -> None:
+    """Write a study to a file, which appears whole or not at all.
+
+    `.csv` and `.parquet` have one row per trial, with one column per unknown constraint; `.json` holds the whole study,
+    log and all, for `import_study`.
+    """
+    target = Path(path)
+    write = {".csv": _write_csv, ".parquet": _write_parquet, ".json": _write_json}.get(target.suffix.lower())
+    if write is None:
+        raise InvalidInput(f"{target}: expected a file that ends in .csv, .parquet or .json")
+    with replaced(target) as file:
+        write(study, file)
+
+
+def _table(study: Study) -> tuple[list[str], Iterator[list[Any]]]:
+    """Return the columns of the trials, and their rows."""
+    names = cost_names(study.problem)
+    for name in names:
+        if name in _FIELDS:
+            raise InvalidInput(f"constraint {name!r}: the table of trials has another column of that name; use .json")
+    columns = ["id", "arm", "state", "reward", *names, "asked_at", "told_at"]
+    return columns, ([({**row, **row["costs"]}).get(column) for column in columns] for row in study.trials())
+
+
+def _write_csv(study: Study, file: IO[bytes]) -> None:
+    columns, rows = _table(study)
+    text = _TextOver(file)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+
+
+class _TextOver:
+    """Just enough of a text file for `csv.writer`."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._file.write(text.encode("utf-8"))
+
+
+def _write_parquet(study: Study, file: IO[bytes]) -> None:
+    try:
+        import pyarrow as pa  # noqa: PLC0415  (an optional dependency)
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise InvalidInput("writing Parquet needs pyarrow: pip install 'polyarm[parquet]'") from None
+    columns, rows = _table(study)
+    types = {
+        "id": pa.int64(),
+        "arm": pa.string(),
+        "state": pa.string(),
+        "asked_at": pa.string(),
+        "told_at": pa.string(),
+    }
+    schema = pa.schema([(name, types.get(name, pa.float64())) for name in columns])
+    by_column = list(zip(*rows, strict=True)) or [()] * len(columns)
+    table = pa.table(dict(zip(columns, by_column, strict=True)), schema=schema)
+    parquet.write_table(table, file)
+
+
+def _write_json(study: Study, file: IO[bytes]) -> None:
+    head = {"format": FORMAT, "name": study.name, "statement": study.statement.document()}
+    file.write(json.dumps(head, indent=1)[:-2].encode() + b',\n "events": [')
+    between = b"\n  "
+    for event in study.events():
+        file.write(between + json.dumps([event.seq, event.at, event.kind, event.payload, event.digest]).encode())
+        between = b",\n  "
+    file.write(b"\n ]\n}\n")
+
+
+def import_study(path: str | Path, storage: str | None = None, name: str | None = None) -> Study:
+    """Bring a study back from the `.json` file that `export_study` wrote, under its own name or another.
+
+    The log is checked and replayed before anything is stored.
+    """
+    document = _read_document(Path(path))
+    try:
+        statement = Statement(**document["statement"])
+        title = check_name(name or document["name"])
+        first = document["events"][0]
+        created = statement.document()
+        state = StudyState(statement.plan(), statement.seed, statement.breaker)
+        if first[2] != events.CREATED or write_payload(first[3]) != write_payload(created):
+            raise InvalidInput(f"{path}: its log does not begin with its statement")
+        rows: dict[int, TrialRow] = {}
+        with open_storage(storage_url(storage)).create(title, first[1], created) as writer:
+            for _, at, kind, payload, digest in document["events"]:
+                writer.at = at
+                event = writer.append(kind, payload)
+                if event.digest != digest:
+                    raise InvalidInput(f"{path}: event {event.seq} was changed after it was written, or one before it")
+                state.apply(event)
+                project(event, rows)
+            writer.lifecycle = state.lifecycle
+            writer.add_trials(rows.values())
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"{path}: not a complete study: {error!r}") from None
+    return load_study(title, storage)
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise InvalidInput(f"{path}: not a JSON document: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InvalidInput(f"{path}: not an exported study: expected format {FORMAT!r}")
+    return document

@@ -1,0 +1,112 @@
+"""Trials, and how what is told of one is taken in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from polyarm.engine.outcomes import check_costs, check_outcome
+from polyarm.environments.replay import cost_names
+from polyarm.errors import InvalidInput
+from polyarm.problem import Problem
+from polyarm.studies.storage import TrialRow
+
+# States of a trial.
+PENDING = "pending"  # asked, nothing told
+PARTIAL = "partial"  # asked, reward or some costs missing
+COMPLETE = "complete"
+EXPIRED = "expired"  # given up before it was complete; may still be told
+OBSERVED = "observed"  # never asked for
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One ask: pull `arm` and tell what it gave, before `lease_until` (None: whenever).
+
+    `route` is "plan", or "control" while the study's breaker is tripped.
+    """
+
+    id: int
+    arm: str
+    arm_index: int
+    lease_until: datetime | None
+    route: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a tell: `status` is recorded, partial (`missing` is still to come) or duplicate (no change)."""
+
+    trial: int
+    status: str
+    missing: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if self.status == "duplicate":
+            return f"trial {self.trial}: told before, the same; nothing changed"
+        if self.missing:
+            return f"trial {self.trial}: recorded; still missing: {', '.join(self.missing)}"
+        return f"trial {self.trial}: recorded"
+
+
+class Report(NamedTuple):
+    """What somebody tells of a trial, checked: a reward or none yet, and costs by name as far as given."""
+
+    trial: int
+    reward: float | None
+    costs: Mapping[str, float]
+
+
+def check_report(
+    problem: Problem,
+    trial: int | Trial,
+    reward: float | None,
+    costs: Sequence[float] | Mapping[str, float] | None,
+) -> Report:
+    """Check a tell before anything is looked up."""
+    number = trial.id if isinstance(trial, Trial) else trial
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidInput(f"trial: expected a Trial or its number, got {trial!r}")
+    value = None if reward is None else check_outcome("reward", reward)
+    given = {} if costs is None else check_costs(problem, costs, partial=True)
+    if value is None and not given:
+        raise InvalidInput(f"trial {number}: nothing to tell: give reward, costs, or both")
+    return Report(number, value, given)
+
+
+def merge(row: TrialRow, report: Report, problem: Problem, at: str) -> tuple[TrialRow, Told]:
+    """Return a trial with what is told of it; raises when that contradicts what was told before."""
+    if row.state == OBSERVED:
+        raise InvalidInput(f"trial {row.id} was observed, not asked for: its outcome is final")
+    if None not in (row.reward, report.reward) and row.reward != report.reward:
+        raise InvalidInput(_contradiction(row, "reward", row.reward, report.reward))
+    for name, cost in report.costs.items():
+        if row.costs.get(name, cost) != cost:
+            raise InvalidInput(_contradiction(row, f"cost {name!r}", row.costs[name], cost))
+    reward = row.reward if report.reward is None else report.reward
+    costs = {**row.costs, **report.costs}
+    missing = (*(["reward"] if reward is None else []), *(name for name in cost_names(problem) if name not in costs))
+    if (reward, costs) == (row.reward, row.costs):
+        return row, Told(row.id, "duplicate", missing)
+    state = COMPLETE if not missing else EXPIRED if row.state == EXPIRED else PARTIAL
+    merged = row._replace(state=state, reward=reward, costs=costs, told_at=at)
+    return merged, Told(row.id, "partial" if missing else "recorded", missing)
+
+
+def _contradiction(row: TrialRow, field: str, before: float | None, now: float | None) -> str:
+    return (
+        f"trial {row.id}: {field} was told as {before!r} before, now as {now!r}; nothing changed. An outcome is final: "
+        "tell the same, or leave it out"
+    )
+
+
+def write_time(moment: datetime) -> str:
+    """Return a moment as text that sorts by time; one without a zone is refused."""
+    if moment.tzinfo is None:
+        raise InvalidInput(f"clock: expected a time with its zone, as datetime.now(UTC) gives, got {moment!r}")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def read_time(text: str) -> datetime:
+    """Return the moment that `write_time` wrote."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

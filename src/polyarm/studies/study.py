@@ -12,7 +12,7 @@ from typing import Any
 
 from polyarm.engine.certificate import Certificate, make_certificate
 from polyarm.engine.outcomes import check_costs, check_outcome
-from polyarm.engine.session import Recommendation
+from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.replay import read_outcomes
 from polyarm.errors import ExplorationOver, InvalidInput, StudyHalted
 from polyarm.problem import Problem
@@ -187,6 +187,11 @@ class Study:
     def stopped(self) -> bool:
         """Whether the explorer has finished: with an answer, or with a proof that there is none."""
         return self._read().session.stopped
+
+    @property
+    def session(self) -> Session:
+        """The explorer as it stands; changing it changes nothing that is stored."""
+        return self._read().session
 
     def recommend(self) -> Recommendation:
         """Return the current mix, what is proved of it and under which assumptions; works before the explorer stops."""

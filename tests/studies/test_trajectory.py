@@ -34,9 +34,10 @@ def test_batches_lead_where_single_pulls_do(sqlite: str, explorer: str, settings
 def test_delays_that_depend_on_the_outcome_change_nothing(storage: str) -> None:
     """Good outcomes at once, bad ones a hundred asks later: what a naive mean would be fooled by."""
     alone = sequential("certex", certificate="pooled")
-    study, world, late = start(storage, certificate="pooled"), World(), []
+    study, world = start(storage, certificate="pooled"), World()
+    late: list[Any] = []
     while not study.stopped:
-        now = []
+        now: list[Any] = []
         for trial in study.ask(10):
             told = world.pull(trial)
             (now if told[1] > 0.75 else late).append(told)

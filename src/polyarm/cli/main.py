@@ -107,10 +107,11 @@ def verify(
 ) -> None:
     """Recompute every number of a certificate from its statistics; exit code 1 if it does not hold."""
     from polyarm.cli import report
-    from polyarm.engine.certificate import read_certificate, verify_certificate
+    from polyarm.engine.certificate import Certificate, read_certificate, verify_certificate
 
-    result = verify_certificate(read_certificate(certificate))
-    report.show_verification(result, str(certificate), as_json)
+    document = read_certificate(certificate)
+    result = verify_certificate(document)
+    report.show_verification(result, str(certificate), Certificate(document).assumptions, as_json)
     if not result.valid:
         raise typer.Exit(1)
 
@@ -161,7 +162,7 @@ def simulate(
         report.note(f"one row per seed: {out}", as_json)
 
 
-from polyarm.cli import paper_command, plan_command, replay_command, sweep_command  # noqa: E402, F401  (add their commands to the app)
+from polyarm.cli import paper_command, plan_command, replay_command, study_command, sweep_command  # noqa: E402, F401  (add their commands to the app)
 
 
 @app.command()
@@ -202,12 +203,12 @@ def _explain(error: Exception) -> NoReturn:
     if error.__class__.__name__ == "Abort":
         print("aborted", file=sys.stderr)
         sys.exit(1)
-    from polyarm.errors import PolyarmError
+    from polyarm.errors import PolyarmError, StorageError
 
-    if isinstance(error, PolyarmError):
+    if isinstance(error, PolyarmError) and not isinstance(error, StorageError):
         print(f"polyarm: {error}", file=sys.stderr)
         sys.exit(2)
-    if isinstance(error, OSError):  # a full disk, an output that cannot be written
+    if isinstance(error, OSError | StorageError):  # a full disk, an output that cannot be written
         print(f"polyarm: {error}", file=sys.stderr)
         sys.exit(1)
     raise error

@@ -89,7 +89,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
                 "status": record.status,
                 "steps": record.steps,
                 "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
-                **_describe_answer(session, answer),
+                **describe_answer(session, answer),
                 "conflict": _conflict(session),
                 "truth": {"feasible": record.feasible, "correct": record.correct},
                 "settings": session.plan.recorded_settings(),
@@ -111,15 +111,15 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         soft_wrap=True,
     )
     if answer is not None:
-        _show_answer(session, answer)
+        show_answer(session, answer)
         truth = _truth(record.feasible, record.correct)
     else:
-        _show_conflict(session)
+        show_conflict(session)
         truth = "no mix is feasible" if record.correct else "there is a feasible mix"
     console.print(f"in truth (this is a simulation): {truth}", highlight=False, soft_wrap=True)
 
 
-def _describe_answer(session: Session, answer: Recommendation | None) -> dict[str, Any]:
+def describe_answer(session: Session, answer: Recommendation | None) -> dict[str, Any]:
     """An answer for programs; the same keys whether there is one or not."""
     low, interval = (None, None) if answer is None else (answer.slack_low, answer.value_interval)
     return {
@@ -149,7 +149,8 @@ def _conflict(session: Session) -> list[str] | None:
     return list(make_certificate(session).document["conflict"]) if session.infeasible else None
 
 
-def _show_conflict(session: Session) -> None:
+def show_conflict(session: Session) -> None:
+    """Print which constraints contradict each other."""
     names = ", ".join(str(c) for c in session.problem.constraints if c.name in (_conflict(session) or ()))
     label = "[green]proved:[/green]" if session.settings["thresholds"] == "proved" else "[yellow]not proved:[/yellow]"
     console.print(
@@ -159,14 +160,15 @@ def _show_conflict(session: Session) -> None:
     )
 
 
-def show_verification(result: Verification, path: str, as_json: bool) -> None:
-    """Report whether a certificate holds."""
+def show_verification(result: Verification, path: str, assumptions: tuple[str, ...], as_json: bool) -> None:
+    """Report whether a certificate holds, and what it assumes beside what every one does."""
     if as_json:
         print_json(
             {"certificate": path, "valid": result.valid, "proved": result.proved, "verdict": result.verdict}
-            | {"faults": list(result.faults)}
+            | {"faults": list(result.faults), "assumptions": list(assumptions)}
         )
-    elif not result.valid:
+        return
+    if not result.valid:
         console.print(f"[red]not valid:[/red] {path}", highlight=False, soft_wrap=True)
         for fault in result.faults:
             console.print(f"  {fault}", markup=False, highlight=False, soft_wrap=True)
@@ -178,9 +180,11 @@ def show_verification(result: Verification, path: str, as_json: bool) -> None:
             highlight=False,
             soft_wrap=True,
         )
+    for assumption in assumptions:
+        console.print(f"assumes: {assumption}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _show_answer(session: Session, answer: Recommendation, rows_left: Mapping[str, int] | None = None) -> None:
+def show_answer(session: Session, answer: Recommendation, rows_left: Mapping[str, int] | None = None) -> None:
     """Print a mix, its estimates, and what was and was not proved."""
     mix = Table(title="recommended mix")
     mix.add_column("arm")
@@ -233,7 +237,7 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
                 "status": result.status,
                 "exhausted_arm": result.exhausted_arm,
                 "steps": result.steps,
-                **_describe_answer(session, answer),
+                **describe_answer(session, answer),
                 "rows_used": result.rows_used,
                 "rows_left": result.rows_left,
                 "settings": result.settings,
@@ -250,9 +254,9 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
     text = f"{name} on {log} (seed {session.seed}) {how} after {result.steps:,} rows: {found}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     if answer is not None:
-        _show_answer(session, answer, result.rows_left)
+        show_answer(session, answer, result.rows_left)
     elif result.status == INFEASIBLE:
-        _show_conflict(session)
+        show_conflict(session)
 
 
 def _truth(feasible: bool, correct: bool) -> str:

@@ -1,19 +1,22 @@
-"""`--set key=value` arguments."""
+"""Options of the form KEY=VALUE."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from polyarm.errors import InvalidInput
 
+_EXAMPLES = {"--set": "r=0.1", "--cost": "price=0.3", "--control": "small=0.5,large=0.5"}
 
-def parse_settings(arguments: list[str]) -> dict[str, Any]:
-    """Return the settings by name; values stay text, the settings' own types convert and check them."""
+
+def parse_settings(arguments: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """Return the values by name; values stay text, those who use them convert and check them."""
     settings: dict[str, Any] = {}
     for argument in arguments:
         name, separator, value = argument.partition("=")
         name, value = name.strip(), value.strip()
         if not separator or not name or not value:
-            raise InvalidInput(f"--set {argument!r}: expected KEY=VALUE, as in --set r=0.1")
+            raise InvalidInput(f"{option} {argument!r}: expected KEY=VALUE, as in {option} {_EXAMPLES[option]}")
         if name in settings:
-            raise InvalidInput(f"--set {name}: given twice")
+            raise InvalidInput(f"{option} {name}: given twice")
         settings[name] = None if value.lower() == "none" else value
     return settings

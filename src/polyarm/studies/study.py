@@ -303,8 +303,8 @@ class Study:
             state, self._state = self._state or self._open(), None
             for event in self._storage.events_after(self._id, state.seq):
                 state.apply(event)
-                if state.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
-                    self._keep(state)
+                self._keep_now_and_then(state)
+            self._keep_now_and_then(state)  # of events that this object has added itself
             self._state = state
             return state
 
@@ -324,9 +324,10 @@ class Study:
         """Yield the trials as stored."""
         return self._storage.trials_of(self._id)
 
-    def _keep(self, state: StudyState) -> None:
-        self._storage.add_snapshot(self._id, state.seq, json.dumps(state.pack()))
-        self._snapshot_seq = state.seq
+    def _keep_now_and_then(self, state: StudyState) -> None:
+        if state.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
+            self._storage.add_snapshot(self._id, state.seq, json.dumps(state.pack()))
+            self._snapshot_seq = state.seq
 
     def _open(self) -> StudyState:
         """Return the state of the newest snapshot that can be read, or that of a new study."""

@@ -1,10 +1,11 @@
 """Studies in and out of files: trials as tables, whole studies to move from one storage to another."""
 
 import csv
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from polyarm.environments.replay import cost_names
 from polyarm.errors import InvalidInput
@@ -33,12 +34,11 @@ def export_study(study: Study, path: str | Path) -> None:
     write = {".csv": _write_csv, ".parquet": _write_parquet, ".json": _write_json}.get(target.suffix.lower())
     if write is None:
         raise InvalidInput(f"{target}: expected a file that ends in .csv, .parquet or .json")
-    with replaced(target) as file:
-        write(study, file)
+    write(study, target)
 
 
-def _table(study: Study) -> tuple[list[str], Iterator[list[Any]]]:
-    """Return the columns of the trials, and their rows."""
+def trial_table(study: Study) -> tuple[list[str], Iterator[list[Any]]]:
+    """Return the columns of the trials, one per unknown constraint among them, and their rows."""
     names = cost_names(study.problem)
     for name in names:
         if name in _FIELDS:
@@ -47,31 +47,25 @@ def _table(study: Study) -> tuple[list[str], Iterator[list[Any]]]:
     return columns, ([({**row, **row["costs"]}).get(column) for column in columns] for row in study.trials())
 
 
-def _write_csv(study: Study, file: IO[bytes]) -> None:
-    columns, rows = _table(study)
-    text = _TextOver(file)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+def write_rows(path: str | Path, columns: list[str], rows: Iterable[list[Any]]) -> None:
+    """Write a CSV file, which appears whole or not at all."""
+    with replaced(path) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
-class _TextOver:
-    """Just enough of a text file for `csv.writer`."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def write(self, text: str) -> int:
-        return self._file.write(text.encode("utf-8"))
+def _write_csv(study: Study, path: Path) -> None:
+    write_rows(path, *trial_table(study))
 
 
-def _write_parquet(study: Study, file: IO[bytes]) -> None:
+def _write_parquet(study: Study, path: Path) -> None:
     try:
         import pyarrow as pa  # noqa: PLC0415  (an optional dependency)
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise InvalidInput("writing Parquet needs pyarrow: pip install 'polyarm[parquet]'") from None
-    columns, rows = _table(study)
+    columns, rows = trial_table(study)
     types = {
         "id": pa.int64(),
         "arm": pa.string(),
@@ -82,17 +76,19 @@ def _write_parquet(study: Study, file: IO[bytes]) -> None:
     schema = pa.schema([(name, types.get(name, pa.float64())) for name in columns])
     by_column = list(zip(*rows, strict=True)) or [()] * len(columns)
     table = pa.table(dict(zip(columns, by_column, strict=True)), schema=schema)
-    parquet.write_table(table, file)
+    with replaced(path) as file:
+        parquet.write_table(table, file)
 
 
-def _write_json(study: Study, file: IO[bytes]) -> None:
+def _write_json(study: Study, path: Path) -> None:
     head = {"format": FORMAT, "name": study.name, "statement": study.statement.document()}
-    file.write(json.dumps(head, indent=1)[:-2].encode() + b',\n "events": [')
-    between = b"\n  "
-    for event in study.events():
-        file.write(between + json.dumps([event.seq, event.at, event.kind, event.payload, event.digest]).encode())
-        between = b",\n  "
-    file.write(b"\n ]\n}\n")
+    with replaced(path) as file:
+        file.write(json.dumps(head, indent=1)[:-2].encode() + b',\n "events": [')
+        between = b"\n  "
+        for event in study.events():
+            file.write(between + json.dumps([event.seq, event.at, event.kind, event.payload, event.digest]).encode())
+            between = b",\n  "
+        file.write(b"\n ]\n}\n")
 
 
 def import_study(path: str | Path, storage: str | None = None, name: str | None = None) -> Study:

@@ -1,0 +1,182 @@
+"""What the commands of `polyarm study` print."""
+
+import csv
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from polyarm.cli import report
+from polyarm.cli.report import console, print_json
+from polyarm.engine.run import describe_status
+from polyarm.environments.replay import cost_names
+from polyarm.errors import NoFeasibleMix
+from polyarm.studies.state import CONTROL
+from polyarm.studies.status import StudyStatus, describe_alarm
+from polyarm.studies.study import Study
+from polyarm.studies.transfer import trial_table, write_rows
+from polyarm.studies.trial import Told, Trial, write_time
+from polyarm.studies.verify import StudyVerification
+
+
+def show_created(study: Study, as_json: bool) -> None:
+    """Report a new study."""
+    if as_json:
+        print_json({"name": study.name, "storage": study.storage, "statement": study.statement.document()})
+    else:
+        _say(f"study {study.name!r} is in {study.storage}: ask with `polyarm study ask {study.name}`")
+
+
+def write_form(study: Study, trials: Sequence[Trial], path: Path) -> None:
+    """Write a spreadsheet to fill in."""
+    names = cost_names(study.problem)
+    rows = ([trial.id, trial.arm, "", *("" for _ in names)] for trial in trials)
+    write_rows(path, ["id", "arm", "reward", *names], rows)
+
+
+def show_trials(study: Study, trials: Sequence[Trial], form: Path | None, as_json: bool) -> None:
+    """Report what is to be pulled."""
+    leases = [None if trial.lease_until is None else write_time(trial.lease_until) for trial in trials]
+    tripped = study.status().tripped if any(trial.route == CONTROL for trial in trials) else None
+    if as_json:
+        print_json(
+            [
+                {"id": trial.id, "arm": trial.arm, "lease_until": lease, "route": trial.route}
+                for trial, lease in zip(trials, leases, strict=True)
+            ]
+        )
+    else:
+        table = Table(title=f"trials of {escape(study.name)}")
+        for name in ("trial", "arm", "tell before", "route"):
+            table.add_column(name, justify="right" if name == "trial" else "left")
+        for trial, lease in zip(trials, leases, strict=True):
+            table.add_row(str(trial.id), escape(trial.arm), lease or "", trial.route)
+        console.print(table)
+    if tripped is not None:
+        report.note(f"breaker: {describe_alarm(tripped)}", as_json)
+    if form is not None:
+        report.note(f"to fill in: {form}; then: polyarm study tell {study.name} --csv {form}", as_json)
+
+
+def show_told(results: Sequence[Told], as_json: bool) -> None:
+    """Report what became of tells."""
+    if as_json:
+        print_json([asdict(told) for told in results])
+    elif len(results) == 1:
+        _say(str(results[0]))
+    else:
+        counts = Counter(told.status for told in results)
+        _say(
+            f"{counts['recorded']} outcomes recorded, {counts['partial']} in part, {counts['duplicate']} told before "
+            "(nothing changed)"
+        )
+
+
+def show_observed(trials: Sequence[int], as_json: bool) -> None:
+    """Report outcomes that nobody asked for."""
+    if as_json:
+        print_json({"trials": list(trials)})
+    else:
+        _say(f"{len(trials)} outcomes recorded; a certificate that uses them will say what that assumes")
+
+
+def show_status(status: StudyStatus, as_json: bool) -> None:
+    """Report how a study stands."""
+    if as_json:
+        print_json(asdict(status))
+        return
+    _say(f"study {status.name} ({status.explorer}): {status.state}")
+    _say(
+        f"{status.asked:,} asked, {status.told:,} told, {status.observed:,} observed; {status.used:,} used, "
+        f"{status.waiting:,} waiting; {status.pending:,} pending, {status.overdue:,} of them overdue; "
+        f"{status.expired:,} expired, {status.late:,} of them told late"
+    )
+    if status.statistic is not None and status.threshold is not None:
+        _say(f"statistic {status.statistic:.2f}, threshold {status.threshold:.2f}")
+    if status.expected_stop is not None:
+        _say(f"likely to stop between {status.expected_stop[0]:,.0f} and {status.expected_stop[1]:,.0f} outcomes")
+    if status.waiting_for is not None:
+        _say(f"the explorer needs an outcome of {status.waiting_for!r} next")
+    if status.tripped is not None:
+        _say(f"breaker: {describe_alarm(status.tripped)}")
+    for assumption in status.assumptions:
+        _say(f"assumes: {assumption}")
+    table = Table()
+    table.add_column("arm")
+    table.add_column("outcomes used", justify="right")
+    table.add_column("share of pulls planned", justify="right")
+    for arm, pulls in status.pulls.items():
+        table.add_row(escape(arm), f"{pulls:,}", f"{status.allocation[arm]:.1%}")
+    console.print(table)
+
+
+def show_recommendation(study: Study, as_json: bool) -> None:
+    """Report the mix, its estimates, and what was and was not proved."""
+    session = study.session
+    answer = None
+    if not session.infeasible:
+        answer = study.recommend()
+    elif not as_json:
+        report.show_conflict(session)
+        raise NoFeasibleMix(f"study {study.name!r}: no mix satisfies every constraint")
+    if as_json:
+        head = {"study": study.name, "status": describe_status(session) if session.stopped else "EXPLORING"}
+        print_json({**head, "steps": session.steps, **report.describe_answer(session, answer)})
+    elif answer is not None:
+        _say(f"study {study.name} after {session.steps:,} outcomes: {report.describe_test(session)}")
+        report.show_answer(session, answer)
+
+
+def print_trials(study: Study, as_json: bool) -> None:
+    """Print every trial: a JSON array with one object per line, or CSV."""
+    if not as_json:
+        columns, rows = trial_table(study)
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+        return
+    separator = "[\n"
+    for trial in study.trials():
+        sys.stdout.write(separator + json.dumps(trial, allow_nan=False))
+        separator = ",\n"
+    sys.stdout.write("\n]\n" if separator != "[\n" else "[]\n")
+
+
+def show_studies(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """List studies."""
+    if as_json:
+        print_json(list(rows))
+    elif not rows:
+        _say("no study yet; `polyarm study create NAME PROBLEM` makes one")
+    else:
+        table = Table(title="studies")
+        for name in rows[0]:
+            table.add_column(name, justify="right" if name in {"trials", "events"} else "left")
+        for row in rows:
+            table.add_row(*(escape(str(value)) for value in row.values()))
+        console.print(table)
+
+
+def show_study_verification(name: str, result: StudyVerification, as_json: bool) -> None:
+    """Report whether a study is what its log says."""
+    if as_json:
+        print_json({"study": name, "valid": result.valid, **asdict(result)})
+    elif result.valid:
+        _say(
+            f"valid: {name}: {result.events:,} events replayed; asks, {result.trials:,} trials, {result.snapshots} "
+            "snapshots and the state in use are the same to the bit"
+        )
+    else:
+        _say(f"not valid: {name}")
+        for fault in result.faults:
+            _say(f"  {fault}")
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -437,7 +437,6 @@ def test_a_study_moves_from_sqlite_to_postgresql(sqlite: str, postgresql: str, t
     assert list(moved.trials()) == list(study.trials())
     assert verify_study(moved).valid
     assert [trial.arm for trial in moved.ask(5)] == [trial.arm for trial in study.ask(5)]
-    explore(moved, World())
     with pytest.raises(InvalidInput, match="exists already"):
         import_study(tmp_path / "study.json", postgresql)
 

@@ -218,6 +218,7 @@ class StudyState:
 
     def pack(self) -> dict[str, Any]:
         """Return everything needed to go on from here, as plain JSON types."""
+        self._feed()  # the explorer's next decision is taken, whether or not anybody has looked: equal logs, equal bits
         return {
             "format": _FORMAT,
             "seq": self.seq,

@@ -164,6 +164,22 @@ def test_a_certificate_after_lost_trials_says_what_it_assumes(sqlite: str) -> No
     assert verify_certificate(study.certificate().document).proved
 
 
+def test_a_lost_trial_may_be_all_that_the_explorer_waited_for(sqlite: str) -> None:
+    """Giving it up ends the exploration: that is recorded, although there is nothing more to ask."""
+    alone, clock = sequential("certex"), Clock()
+    study, world = start(sqlite, lease=60, clock=clock), World()
+    while study.status().used < alone.steps - 12:
+        study.tell_many([world.pull(trial) for trial in study.ask(1)])
+    lost, *others = study.ask(60)
+    study.tell_many([world.pull(trial) for trial in others])
+    assert not study.stopped
+    clock.pass_time(minutes=2)
+    with pytest.raises(ExplorationOver):
+        study.ask()
+    assert study.stopped
+    assert trials_of(study)[lost.id]["state"] == "expired"
+
+
 def test_a_trial_may_be_given_up_by_hand(sqlite: str) -> None:
     study = start(sqlite)
     first, second = study.ask(2)

@@ -1,4 +1,4 @@
-"""The pages on explorers of one's own and on the paper, read and run in an empty folder."""
+"""The pages on explorers of one's own, on studies and on the paper, read and run in an empty folder."""
 
 import re
 import shlex
@@ -48,7 +48,7 @@ def run_page(page: Path, folder: Path) -> int:
     """Write the files of a page and run its commands and its Python; return the number of commands."""
     commands = 0
     for block in blocks(page):
-        if block.file:
+        if block.file:  # the text of a file
             (folder / block.file).write_text(block.text, "utf-8")
         elif block.language == "sh":
             for line in block.text.splitlines():
@@ -81,6 +81,13 @@ def test_the_page_on_the_paper_runs_as_it_stands(folder: Path) -> None:
     assert run_page(DOCS / "paper.md", folder) == 2
     assert (folder / "paper" / "report.html").exists()
     assert (folder / "results" / "runs.parquet").exists()
+
+
+def test_the_page_on_studies_runs_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_page(DOCS / "studies.md", folder) == 7
+    printed = capsys.readouterr().out
+    for expected in ("day 5:", "satisfies price, latency", "faults=()", "to fill in: todo.csv", "valid: pricing"):
+        assert expected in printed
 
 
 def test_the_reader_types_little() -> None:

@@ -92,14 +92,15 @@ class Study:
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _LARGEST_BATCH:
             raise InvalidInput(f"n: expected a whole number, 1 to {_LARGEST_BATCH}, got {n!r}")
+        self._give_up_overdue()
         with self._changing() as (writer, state):
             self._require_lifecycle(writer, RUNNING)
-            now = read_time(writer.at)
-            self._expire(writer, state, state.overdue(writer.at))
             if state.session.stopped:
                 raise ExplorationOver(f"study {self.name!r}: {describe_end(state)}")
             self._trip(writer, state)
-            lease = None if self.statement.lease is None else now + timedelta(seconds=self.statement.lease)
+            lease = None
+            if self.statement.lease is not None:
+                lease = read_time(writer.at) + timedelta(seconds=self.statement.lease)
             until = None if lease is None else write_time(lease)
             given = []
             for _ in range(n):
@@ -185,7 +186,11 @@ class Study:
 
     @property
     def stopped(self) -> bool:
-        """Whether the explorer has finished: with an answer, or with a proof that there is none."""
+        """Whether the explorer has finished: with an answer, or with a proof that there is none.
+
+        Trials whose lease has run out are given up first: that may be what it waits for.
+        """
+        self._give_up_overdue()
         return self._read().session.stopped
 
     @property
@@ -262,6 +267,16 @@ class Study:
             raise StudyHalted(f"study {self.name!r} is {writer.lifecycle}; resume() lets it go on")
 
     # -- inner works ------------------------------------------------------------------------------------------------
+
+    def _give_up_overdue(self) -> None:
+        """Give up the trials whose lease has run out: for good, whatever becomes of the call that noticed."""
+        if self.statement.lease is None:
+            return
+        with self._guard:
+            state = self._read()
+            if state.lifecycle == RUNNING and state.overdue(write_time(self._clock())):
+                with self._changing() as (writer, current):
+                    self._expire(writer, current, current.overdue(writer.at))
 
     def _expire(self, writer: Writer, state: StudyState, trials: Sequence[int]) -> None:
         for row in writer.trials(trials).values():

@@ -63,19 +63,21 @@ def batched(study: Study, world: World, pairs: int) -> None:
 def main(tells: int, url: str | None) -> None:
     folder = tempfile.mkdtemp()
     problem = Problem(
-        arms=["small", "medium", "large"],
+        arms=("small", "medium", "large"),
         reward_std=0.2,
         delta=0.05,
         r=0.0005,  # never within reach: the study goes on
-        constraints=[Constraint(name="price", bound=1.0, std=0.3)],
+        constraints=(Constraint(name="price", bound=1.0, std=0.3),),
     )
-    study, world = create_study(problem, storage=url or f"sqlite:///{folder}/study.db", name="speed", seed=1), World()
+    storage = url or f"sqlite:///{folder}/study.db"
+    study, world = create_study(problem, storage=storage, name="speed", seed=1), World()
     single(study, world)  # loads the kernels
     disk = bare_commits(folder)
     pairs = rate(PAIRS, lambda: single(study, world))
     print(f"bare commits a second: {disk:,.0f}")
     print(
-        f"pairs a second, a commit for each ask and each tell: {pairs:,.0f} ({2 * pairs / disk:.2f} of the bare commits)"
+        f"pairs a second, a commit for each ask and each tell: {pairs:,.0f} "
+        f"({2 * pairs / disk:.2f} of the bare commits)"
     )
     done, step = 2 * PAIRS, max(BATCH, tells // 5)
     while done < tells:
@@ -84,7 +86,7 @@ def main(tells: int, url: str | None) -> None:
         print(f"pairs a second in batches of {BATCH}, up to {done:,} tells: {speed:,.0f}", flush=True)
     study.status()
     begun = time.perf_counter()
-    status = load_study("speed", study.storage).status()
+    status = load_study("speed", storage).status()
     print(f"opening it, {status.told:,} tells and {status.events:,} events: {time.perf_counter() - begun:.2f} s")
     print(f"outcomes told and not used at the end: {status.waiting:,}")
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from polyarm.studies.storage import open_storage
+
 _NUMBERS = itertools.count()
 
 
@@ -23,9 +25,9 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def storage(request: pytest.FixtureRequest) -> str:
     """The address of an empty storage."""
-    return new_storage(request.param, request, tmp_path)
+    return str(request.getfixturevalue(request.param))
 
 
 @pytest.fixture
@@ -35,15 +37,10 @@ def sqlite(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def postgresql(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def postgresql(postgres: Any) -> Iterator[str]:
     """The address of an empty PostgreSQL database."""
-    return new_storage("postgresql", request, tmp_path)
-
-
-def new_storage(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if kind == "sqlite":
-        return f"sqlite:///{tmp_path}/studies.db"
-    server = request.getfixturevalue("postgres")
     name = f"studies{next(_NUMBERS)}"
-    server.psql(f"CREATE DATABASE {name}")
-    return str(server.get_uri(name))
+    postgres.psql(f"CREATE DATABASE {name}")
+    url = str(postgres.get_uri(name))
+    yield url
+    open_storage(url).close()

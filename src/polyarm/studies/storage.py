@@ -7,10 +7,10 @@ PostgreSQL locks the study's row. A transaction that does not end leaves no trac
 import json
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,8 +161,16 @@ class Storage:
         self.address = self._url.render_as_string(hide_password=True)
         self._engine = self._make_engine()
         self._process = os.getpid()
-        with self._translated():
-            self._prepare()
+        try:
+            with self._translated():
+                self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the connections; the next call opens new ones."""
+        self._engine.dispose()
 
     def _make_engine(self) -> Engine:
         if self._url.get_backend_name() == "sqlite":
@@ -330,10 +338,16 @@ class Storage:
             connection.execute(sa.insert(snapshots), {"study_id": study_id, "seq": seq, "state": state})
 
 
-@lru_cache(maxsize=64)
+_OPEN: dict[str, Storage] = {}
+_OPENING = threading.Lock()
+
+
 def open_storage(url: str) -> Storage:
-    """Return the storage at an address; its tables are created when there are none."""
-    return Storage(url)
+    """Return the storage at an address, one per process; its tables are created when there are none."""
+    with _OPENING:
+        if url not in _OPEN:
+            _OPEN[url] = Storage(url)
+        return _OPEN[url]
 
 
 def storage_url(url: str | None) -> str:

@@ -7,12 +7,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from polyarm import templates
     from polyarm.engine.certificate import Certificate, Verification, make_certificate, verify_certificate
     from polyarm.engine.replay import ReplayResult, replay
     from polyarm.engine.session import Recommendation, Session, make_explorer
     from polyarm.environments.instances import Instance, instance_names, load_instance
     from polyarm.environments.replay import ReplayLog, read_log
-    from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError, StorageError, StudyHalted
+    from polyarm.errors import (
+        Conflict,
+        ExplorationOver,
+        InvalidInput,
+        NoFeasibleMix,
+        NotYet,
+        PolyarmError,
+        ServiceError,
+        StorageError,
+        StudyHalted,
+        UnknownStudy,
+    )
     from polyarm.experiments.bounds import lower_bounds
     from polyarm.experiments.plan import plan
     from polyarm.experiments.results import Simulation
@@ -22,6 +34,7 @@ if TYPE_CHECKING:
     from polyarm.explorers.registry import get_explorer, load_explorer, load_explorer_source
     from polyarm.problem import Constraint, Problem
     from polyarm.problem_file import load_problem
+    from polyarm.service.client import Client, RemoteStudy
     from polyarm.studies.breaker import Breaker
     from polyarm.studies.manage import create_study, delete_study, list_studies, load_study
     from polyarm.studies.status import StudyStatus
@@ -35,16 +48,21 @@ __version__ = "0.1.0"
 _HOMES = {
     "Breaker": "polyarm.studies.breaker",
     "Certificate": "polyarm.engine.certificate",
+    "Client": "polyarm.service.client",
+    "Conflict": "polyarm.errors",
     "Constraint": "polyarm.problem",
     "ExplorationOver": "polyarm.errors",
     "Explorer": "polyarm.explorers.explorer",
     "Instance": "polyarm.environments.instances",
     "InvalidInput": "polyarm.errors",
+    "NotYet": "polyarm.errors",
     "PolyarmError": "polyarm.errors",
     "Problem": "polyarm.problem",
     "Recommendation": "polyarm.engine.session",
+    "RemoteStudy": "polyarm.service.client",
     "ReplayLog": "polyarm.environments.replay",
     "ReplayResult": "polyarm.engine.replay",
+    "ServiceError": "polyarm.errors",
     "Session": "polyarm.engine.session",
     "Simulation": "polyarm.experiments.results",
     "StorageError": "polyarm.errors",
@@ -52,6 +70,7 @@ _HOMES = {
     "StudyHalted": "polyarm.errors",
     "StudyStatus": "polyarm.studies.status",
     "Trial": "polyarm.studies.trial",
+    "UnknownStudy": "polyarm.errors",
     "create_study": "polyarm.studies.manage",
     "delete_study": "polyarm.studies.manage",
     "export_study": "polyarm.studies.transfer",
@@ -81,17 +100,22 @@ _HOMES = {
 __all__ = [
     "Breaker",
     "Certificate",
+    "Client",
+    "Conflict",
     "Constraint",
     "ExplorationOver",
     "Explorer",
     "Instance",
     "InvalidInput",
     "NoFeasibleMix",
+    "NotYet",
     "PolyarmError",
     "Problem",
     "Recommendation",
+    "RemoteStudy",
     "ReplayLog",
     "ReplayResult",
+    "ServiceError",
     "Session",
     "Simulation",
     "StorageError",
@@ -99,6 +123,7 @@ __all__ = [
     "StudyHalted",
     "StudyStatus",
     "Trial",
+    "UnknownStudy",
     "Verification",
     "__version__",
     "create_study",
@@ -121,12 +146,15 @@ __all__ = [
     "read_log",
     "replay",
     "simulate",
+    "templates",
     "verify_certificate",
     "verify_study",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "templates":
+        return import_module("polyarm.templates")
     if name not in _HOMES:
         raise AttributeError(f"module 'polyarm' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -24,12 +24,18 @@ _ABOVE_KERNELS = {
     "__main__.py",
     "papers",
     "experiments",
+    "service",
     "studies",
+    "templates.py",
     "engine",
+    "figures.py",
     "plotting.py",
     "problem_file.py",
     "tables.py",
     "files.py",
+    "errors.py",
+    "_json.py",
+    "_html.py",
     "__init__.py",
 }
 #: The exceptions in these rooms.

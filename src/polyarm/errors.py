@@ -15,6 +15,18 @@ class InvalidInput(PolyarmError, ValueError):  # noqa: N818  (reads as what it i
     """The caller's input is wrong; the message says what, what was expected and what to do."""
 
 
+class UnknownStudy(InvalidInput):
+    """There is no such study, or not any more."""
+
+
+class Conflict(InvalidInput):
+    """The input contradicts what is stored: a name that is taken, another outcome for the same trial."""
+
+
+class NotYet(InvalidInput):
+    """What was asked for does not exist before there is more data."""
+
+
 class ExplorationOver(PolyarmError):  # noqa: N818
     """The explorer has stopped: there is nothing left to ask."""
 
@@ -28,7 +40,14 @@ class StudyHalted(PolyarmError):  # noqa: N818
 
 
 class StorageError(PolyarmError):
-    """The storage failed, not the caller: nothing of the call was recorded, and it may be made again."""
+    """The storage failed, not the caller: the call was recorded whole or not at all, and which of the two is not known.
+
+    A tell, or a call with a key, may be repeated: it never counts twice.
+    """
+
+
+class ServiceError(PolyarmError):
+    """A server of studies refused a request, or did not answer it."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidInput:

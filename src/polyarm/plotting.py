@@ -7,65 +7,13 @@ import numpy as np
 
 from polyarm.engine.run import Exploration
 from polyarm.engine.trace import Trace
-from polyarm.errors import InvalidInput
+from polyarm.figures import check_target, new_figure, save_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours, told apart by colour-blind readers too: blue, vermilion, green, orange, sky, pink, black.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000")
-_ENDINGS = (".png", ".pdf", ".svg")
 _MIX, _PULLS, _THRESHOLD = "#1b6ca8", "#b8c4ce", "#c0392b"
-#: What a file would say of the moment it was written: the same figure must give the same bytes.
-_UNDATED: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 _SHADES = ("#8fbbdc", "#1b6ca8", "#0c3453", "#6b7f8c")
-
-
-def check_target(path: Path) -> None:
-    """Raise, before any work is done, when a picture cannot be written there."""
-    if path.suffix.lower() not in _ENDINGS:
-        raise InvalidInput(f"picture {path}: expected a file name ending in {', '.join(_ENDINGS)}")
-    if path.is_dir():
-        raise InvalidInput(f"picture {path}: expected a file name, but this is a folder")
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput(f"picture {path}: the folder {path.resolve().parent} does not exist")
-    require_plots()
-
-
-def require_plots() -> None:
-    """Raise when nothing can be drawn at all."""
-    try:
-        import matplotlib  # noqa: F401, PLC0415  (an optional dependency)
-    except ImportError:
-        raise InvalidInput("pictures need matplotlib: pip install 'polyarm[plot]'") from None
-
-
-def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure of this size in inches, drawn without a display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (an optional dependency)
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def tidy(axes: "Axes") -> None:
-    """Take away what carries no information, and add a faint grid."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)
-
-
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure; the same figure gives the same bytes."""
-    from matplotlib import rc_context  # noqa: PLC0415
-
-    try:
-        with rc_context({"svg.hashsalt": "polyarm"}):
-            figure.savefig(path, dpi=120, metadata=_UNDATED.get(path.suffix.lower()))
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error}") from None
 
 
 def plot_run(exploration: Exploration, trace: Trace, path: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from polyarm._html import html_table
 from polyarm._types import BoolArray, FloatArray
 from polyarm.errors import Checked, InvalidInput, unknown_name
 from polyarm.families.family import FAMILY_CODES, Family, make_family
@@ -188,6 +189,19 @@ class Problem(Checked):
     def replace(self, **changes: Any) -> "Problem":
         """Return a validated copy with some fields changed."""
         return Problem(**{**self.model_dump(), **changes})
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (c.name, c.sense, f"{c.bound:g}", "known" if c.known else "measured", "" if c.std is None else c.std)
+            for c in self.constraints
+        ]
+        noise = f", noise {self.reward_std}" if self.reward_std is not None else ""
+        notes = [
+            f"arms: {', '.join(self.arms)}",
+            f"rewards: {self.family}{noise}; within r = {self.r:g} of the best mix, confidence {1 - self.delta:g}",
+        ]
+        title = f"Problem: {self.n_arms} arms, {self.n_constraints} constraints"
+        return html_table(title, ("constraint", "sense", "bound", "costs", "noise"), rows, notes)
 
 
 def _require_parameter(info: ValidationInfo, owner: str, value: Any) -> None:

@@ -1,28 +1,40 @@
-"""Tables that users bring, CSV or Parquet: the columns that are asked for, row by row."""
+"""Tables that users bring, CSV or Parquet, read row by row; and the packages of data frames that they may have."""
 
 import csv
 import math
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from polyarm.errors import InvalidInput
 
 
-def read_table(path: str | Path, what: str, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
+def read_table(
+    path: str | Path, what: str, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[Sequence[Any]]:
     """Yield these columns of a `.csv` or `.parquet` file, in this order; `what` the file is, for messages.
 
-    Cells of a CSV file are text. Other columns are ignored.
+    Cells of a CSV file are text. After `columns` come those that need not be there: None where they are not. Other
+    columns are ignored.
     """
     file = Path(path)
     if not file.is_file():
         raise InvalidInput(f"no such {what}: {file}")
     kind = file.suffix.lower()
     if kind == ".csv":
-        return _read_csv(file, columns)
+        return _read_csv(file, columns, optional)
     if kind == ".parquet":
-        return _read_parquet(file, columns)
+        return _read_parquet(file, columns, optional)
     raise InvalidInput(f"{file}: expected a {what} that ends in .csv or .parquet")
+
+
+def require_package(name: str) -> Any:
+    """Return a package of data frames, or say how to get it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InvalidInput(f"a {name} frame needs {name}: pip install {name}") from None
 
 
 def read_number(where: str, value: Any) -> float:
@@ -43,24 +55,24 @@ def _require_columns(file: Path, found: Sequence[str], columns: Sequence[str]) -
             raise InvalidInput(f"{file}: {problem} {name!r}; needed: {list(columns)}, found: {list(found)}")
 
 
-def _read_csv(file: Path, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
+def _read_csv(file: Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Sequence[Any]]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as stream:
             reader = csv.reader(stream, skipinitialspace=True, strict=True)
             header = next(reader, [])
             _require_columns(file, header, columns)
-            positions = [header.index(name) for name in columns]
+            positions = [header.index(name) if name in header else None for name in (*columns, *optional)]
             for number, cells in enumerate(filter(None, reader), start=1):
                 if len(cells) != len(header):
                     raise InvalidInput(
                         f"{file}, row {number}: expected {len(header)} values, as in the header, got {len(cells)}"
                     )
-                yield [cells[i] for i in positions]
+                yield [None if i is None else cells[i] for i in positions]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput(f"cannot read {file}: {error}") from None
 
 
-def _read_parquet(file: Path, columns: Sequence[str]) -> Iterator[Sequence[Any]]:
+def _read_parquet(file: Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Sequence[Any]]:
     try:
         import pyarrow as pa  # noqa: PLC0415  (an optional dependency)
         from pyarrow import parquet  # noqa: PLC0415
@@ -69,7 +81,10 @@ def _read_parquet(file: Path, columns: Sequence[str]) -> Iterator[Sequence[Any]]
     try:
         with parquet.ParquetFile(file) as content:
             _require_columns(file, content.schema_arrow.names, columns)
-            for batch in content.iter_batches(columns=list(columns)):
-                yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+            there = [name for name in (*columns, *optional) if name in content.schema_arrow.names]
+            for batch in content.iter_batches(columns=there):
+                cells = {name: batch.column(name).to_pylist() for name in there}
+                missing = [None] * batch.num_rows
+                yield from zip(*(cells.get(name, missing) for name in (*columns, *optional)), strict=True)
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(f"cannot read {file}: {error}") from None

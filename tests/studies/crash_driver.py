@@ -16,6 +16,7 @@ from polyarm.studies.storage import open_storage
 from studies.worlds import make_problem, outcome
 
 BATCH = 25
+LEASE = 3.0
 
 
 def note(file: int, line: str) -> None:
@@ -65,7 +66,8 @@ def fork(url: str, journal: Path, tells: int) -> int:
 
 
 def main(url: str, workers: int, tells: int, kills: int, folder: Path) -> None:
-    create_study(make_problem(r=0.001), storage=url, name="crash", seed=1).ask(3)  # loads the kernels before the forks
+    # The first asks load the kernels before the forks. Trials that died with their worker must not hold the others up.
+    create_study(make_problem(r=0.001), storage=url, name="crash", seed=1, lease=LEASE).ask(3)
     open_storage(url).engine.dispose()
     chance = random.Random(7)
     journals = [folder / f"worker-{k}" for k in range(workers)]

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from polyarm import (
     Breaker,
     ExplorationOver,
     InvalidInput,
+    NoFeasibleMix,
+    Session,
     StorageError,
     Study,
     StudyHalted,
@@ -30,8 +33,21 @@ from polyarm import (
 from polyarm.studies import study as study_module
 from polyarm.studies.breaker import find_excess
 from polyarm.studies.state import StudyState
-from polyarm.studies.storage import open_storage
-from studies.worlds import Clock, World, explore, make_problem, outcome, sequential, start
+from polyarm.studies.storage import Writer, open_storage
+from polyarm.studies.trial import Observed
+from studies.worlds import (
+    Clock,
+    World,
+    execute,
+    explore,
+    infeasible_problem,
+    make_problem,
+    outcome,
+    sequential,
+    start,
+    tell_prices,
+    tripped_study,
+)
 
 
 def log_of(study: Study) -> list[str]:
@@ -123,6 +139,56 @@ def test_a_bad_tell_is_refused(sqlite: str, told: dict[str, Any], complaint: str
     assert list(study.events()) == before
 
 
+@pytest.mark.parametrize("number", [0, -1, 2**63, 10**30, True, 1.0, "1"])
+def test_a_number_that_no_trial_can_have_is_refused(storage: str, number: Any) -> None:
+    study = start(storage)
+    study.ask(2)
+    for call in (lambda: study.tell(number, 1.0), lambda: study.expire(number)):
+        with pytest.raises(InvalidInput, match="expected a Trial or its number"):
+            call()
+
+
+def test_a_trial_of_another_study_is_refused(sqlite: str) -> None:
+    one, two = start(sqlite, name="one"), start(sqlite, "uniform", name="two", seed=8)
+    pairs = [(a, b) for a, b in zip(one.ask(12), two.ask(12), strict=True) if a.arm != b.arm]
+    before = list(two.events())
+    with pytest.raises(InvalidInput, match=r"is one of '\w+', not of '\w+'; nothing changed"):
+        two.tell(pairs[0][0], *outcome(0, 0))
+    assert list(two.events()) == before
+    two.tell(pairs[0][1], *outcome(0, 0))
+
+
+def test_a_call_that_breaks_down_half_way_leaves_the_state_alone(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the explorer works through its queue, say."""
+    study, world = start(sqlite, problem=make_problem(r=0.01)), World()
+    first, *others = study.ask(12)
+    study.tell_many([world.pull(trial) for trial in others])
+    before = study.status()
+    original = Session.tell
+
+    def interrupted(*_: Any) -> None:
+        monkeypatch.setattr(Session, "tell", original)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "tell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study.expire(first)
+    assert study.status() == before
+    study.tell(*world.pull(first))
+    assert study.status().used == 12
+    assert verify_study(study).valid
+
+
+def test_the_session_that_a_study_shows_is_a_copy(sqlite: str) -> None:
+    study, world = start(sqlite, problem=make_problem(r=0.01)), World()
+    study.tell_many([world.pull(trial) for trial in study.ask(6)])
+    session = study.session
+    session.tell(session.ask(), 5.0, [3.0, 3.0])
+    assert (session.steps, study.session.steps, study.status().used) == (7, 6, 6)
+    study.ask(10)
+    assert verify_study(study).valid
+
+
 # -- leases ---------------------------------------------------------------------------------------------------------
 
 
@@ -159,7 +225,7 @@ def test_a_certificate_after_lost_trials_says_what_it_assumes(sqlite: str) -> No
         study.tell_many([world.pull(trial) for trial in kept])
         clock.pass_time(minutes=2)
     (assumption,) = study.certificate().assumptions
-    assert "does not depend on its value (1 trials" in assumption
+    assert "does not depend on its value (1 given up, 0 of them told late, 0 by hand)" in assumption
     assert all(claim.startswith(f"if {assumption}: ") for claim in study.recommend().claims.proved)
     assert verify_certificate(study.certificate().document).proved
 
@@ -191,6 +257,62 @@ def test_a_trial_may_be_given_up_by_hand(sqlite: str) -> None:
     assert study.status().pending == 1
 
 
+def test_what_is_assumed_names_late_tells_and_trials_given_up_by_hand(sqlite: str) -> None:
+    clock = Clock()
+    study, world = start(sqlite, lease=60, clock=clock), World()
+    first, second, *_ = study.ask(6)
+    study.expire(first)
+    clock.pass_time(minutes=2)
+    assert not study.stopped
+    study.tell(*world.pull(second))
+    (assumption,) = study.status().assumptions
+    assert assumption == (
+        "whether and when an outcome was told, and whether its trial was given up, does not depend on its value "
+        "(6 given up, 1 of them told late, 1 by hand)"
+    )
+    assert verify_study(study).valid
+
+
+def test_that_no_mix_is_feasible_is_claimed_under_what_is_assumed(sqlite: str) -> None:
+    study, world = start(sqlite, problem=infeasible_problem()), World()
+    study.expire(*study.ask(2))
+    while not study.stopped:
+        tell_prices(study, world, 20)
+    (assumption,) = study.certificate().assumptions
+    with pytest.raises(NoFeasibleMix) as refusal:
+        study.recommend()
+    assert str(refusal.value).startswith(f"if {assumption}: no mix satisfies")
+    with pytest.raises(ExplorationOver) as over:
+        study.ask()
+    assert f"if {assumption}: proved after" in str(over.value)
+
+
+def test_a_study_that_somebody_halts_meanwhile_gives_nothing_up(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    study = start(sqlite, lease=60, clock=clock)
+    study.ask(2)
+    clock.pass_time(minutes=2)
+    original = StudyState.overdue
+
+    def archived_meanwhile(state: StudyState, now: str) -> list[int]:
+        monkeypatch.setattr(StudyState, "overdue", original)
+        load_study("test", sqlite, clock).archive()
+        return original(state, now)
+
+    monkeypatch.setattr(StudyState, "overdue", archived_meanwhile)
+    with pytest.raises(StudyHalted, match="is archived"):
+        study.ask()
+    assert log_of(study)[-1] == "archived"
+    assert study.status().expired == 0
+
+
+@pytest.mark.parametrize("lease", [0, -5, 1e10, float("inf"), float("nan"), timedelta(days=4000), "soon", True])
+def test_a_lease_without_end_is_refused(sqlite: str, lease: Any) -> None:
+    with pytest.raises(InvalidInput, match="lease: expected more than 0 seconds and at most ten years"):
+        start(sqlite, lease=lease)
+    assert start(sqlite, lease=timedelta(days=3650)).ask()
+
+
 # -- outcomes that nobody asked for ---------------------------------------------------------------------------------
 
 
@@ -202,7 +324,7 @@ def test_observed_outcomes_count_and_are_flagged(sqlite: str, tmp_path: Path) ->
         + "".join(f"{arm},{reward!r},{costs['price']!r},{costs['latency']!r}\n" for arm, reward, costs in rows)
     )
     study = start(sqlite)
-    assert len(study.observe_file(log)) == 120
+    assert study.observe_file(log) == Observed(tuple(range(1, 121)), repeated=False)
     assert 60 < study.status().used <= 120
     explore(study, World())
     (assumption,) = study.certificate().assumptions
@@ -227,22 +349,59 @@ def test_what_comes_after_the_stop_is_kept_but_not_used(sqlite: str) -> None:
 
 
 def test_the_breaker_routes_to_the_control_mix(storage: str, caplog: pytest.LogCaptureFixture) -> None:
-    problem = make_problem(r=0.01, constraints=[{"name": "price", "bound": 0.4, "std": 0.3}])
-    control = Breaker(control={"small": 0.75, "medium": 0.25})
-    study, world = start(storage, "uniform", problem, breaker=control), World()
     with caplog.at_level(logging.WARNING, "polyarm"):
-        while study.status().tripped is None:
-            told = [world.pull(trial) for trial in study.ask(10)]
-            study.tell_many([(trial, reward, [costs["price"]]) for trial, reward, costs in told])
+        study, _ = tripped_study(storage)
     assert "proved to break price" in caplog.text
     assert study.status().state == "tripped"
     assert log_of(study).count("tripped") == 1
     arms = [trial.arm for trial in study.ask(40)]
     assert (arms.count("small"), arms.count("medium"), arms.count("large")) == (30, 10, 0)
     assert {trial.route for trial in study.ask(3)} == {"control"}
+    for halt in (study.stop, study.archive):
+        halt()
+        study.resume()
+        assert study.ask(1)[0].route == "control", "letting it run again is no word on the alarm"
     study.resume()
-    assert study.ask(1)[0].route == "plan", "whoever resumes has seen the alarm"
+    assert study.ask(1)[0].route == "plan", "whoever resumes a running study has seen the alarm"
+    count = study.status().events
+    study.resume()
+    assert study.status().events == count
     assert verify_study(study).valid
+
+
+def test_a_halted_study_is_not_halted_twice(sqlite: str) -> None:
+    study, _ = tripped_study(sqlite)
+    for halt in (study.stop, study.archive):
+        halt()
+        count = study.status().events
+        halt()
+        assert study.status().events == count
+
+
+def test_an_alarm_is_claimed_under_what_is_assumed_and_once_it_is_recorded(
+    sqlite: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(r=0.01, constraints=[{"name": "price", "bound": 0.4, "std": 0.3}])
+    study, world = start(sqlite, "uniform", problem, breaker=Breaker(control={"small": 1.0})), World()
+    study.expire(*study.ask(2))
+    original = Writer.save
+
+    def fail(writer: Writer) -> None:
+        raise RuntimeError
+
+    while study.status().tripped is None:
+        with study.reading() as state:
+            due = bool(state.alarm())
+        if due:
+            monkeypatch.setattr(Writer, "save", fail)
+            with pytest.raises(RuntimeError):
+                study.ask()
+            assert not caplog.records, "what was not recorded did not happen"
+            monkeypatch.setattr(Writer, "save", original)
+        tell_prices(study, world, 10)
+    (assumption,) = study.status().assumptions
+    (record,) = caplog.records
+    assert f"if {assumption}: the sampling is proved to break price" in record.getMessage()
 
 
 def test_false_alarms_are_rarer_than_delta() -> None:
@@ -267,7 +426,7 @@ def test_false_alarms_are_rarer_than_delta() -> None:
     [
         (Breaker(control={"huge": 1.0}), {}, "unknown arm"),
         (Breaker(control={"small": 0.5}), {}, "sum to 1"),
-        (Breaker(control={"small": 1.0}, constraints=("weight",)), {}, "unknown constraint"),
+        (Breaker(control={"small": 1.0}, constraints=("weight",)), {}, "^breaker: no unknown constraint 'weight'"),
         (Breaker(control={"small": 1.0}), {"constraints": []}, "no unknown constraint"),
     ],
 )
@@ -309,7 +468,7 @@ def test_creating_loading_listing_deleting(storage: str) -> None:
     held = load_study("one", storage)
     held.ask()
     delete_study("one", storage)
-    with pytest.raises(InvalidInput, match="was deleted"):
+    with pytest.raises(InvalidInput, match="somebody deleted it"):
         held.ask()
     with pytest.raises(InvalidInput, match=r"no study 'one'.*there are: two"):
         load_study("one", storage)
@@ -327,10 +486,28 @@ def test_a_bad_number_of_trials_is_refused(sqlite: str, n: Any) -> None:
         start(sqlite).ask(n)
 
 
-def test_an_unreachable_server_is_a_storage_error_without_the_password() -> None:
-    with pytest.raises(StorageError) as error:
-        load_study("x", "postgresql://somebody:secret@127.0.0.1:1/nothing")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql//somebody:secret@host/studies",
+        "postgresql:/somebody:secret@host/studies",
+        "postgresql://somebody:secret@host:port/studies",
+        "postgresql://somebody:a@secret@host/studies",
+        "oracle://somebody:secret@host/studies",
+        "secret@",
+    ],
+)
+def test_a_bad_storage_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(InvalidInput, match="storage: expected") as error:
+        load_study("x", url)
     assert "secret" not in str(error.value)
+
+
+def test_an_unreachable_server_is_a_storage_error_without_the_password() -> None:
+    for url in ("postgresql://somebody:secret@127.0.0.1:1/no", "postgresql://127.0.0.1:1/no?user=me&password=secret"):
+        with pytest.raises(StorageError) as error:
+            load_study("x", url)
+        assert "secret" not in str(error.value)
 
 
 # -- snapshots, replay, damage --------------------------------------------------------------------------------------
@@ -371,33 +548,54 @@ def test_a_snapshot_that_cannot_be_read_is_done_without(
     assert "cannot be used" in caplog.text
 
 
-def execute(storage: str, statement: str) -> None:
-    with open_storage(storage).engine.begin() as connection:
-        connection.execute(sa.text(statement))
-
-
-@pytest.mark.parametrize(
-    ("damage", "complaint"),
-    [
-        ("UPDATE polyarm_event SET payload = replace(payload, '0.', '1.') WHERE seq = 8", "seal is broken"),
-        ("UPDATE polyarm_event SET at = '2020' WHERE seq = 8", "seal is broken"),
-        ("UPDATE polyarm_trial SET reward = reward + 1 WHERE id = 2", "trial 2: stored as"),
-        ("UPDATE polyarm_trial SET state = 'pending' WHERE id = 2", "trial 2: stored as"),
-        ("DELETE FROM polyarm_trial WHERE id = 3", "trial 3: in the log, but not stored"),
-        ("UPDATE polyarm_study SET lifecycle = 'stopped'", "says that it is stopped"),
-        ("UPDATE polyarm_snapshot SET state = replace(state, '\"asked\": 6', '\"asked\": 7')", "snapshot at event"),
-    ],
-)
-def test_verification_finds_damage(sqlite: str, monkeypatch: pytest.MonkeyPatch, damage: str, complaint: str) -> None:
-    monkeypatch.setattr(study_module, "SNAPSHOT_EVERY", 13)
+def test_a_snapshot_that_cannot_be_kept_is_done_without(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(study_module, "SNAPSHOT_EVERY", 20)
     study, world = start(sqlite), World()
-    study.tell_many([world.pull(trial) for trial in study.ask(6)])
-    assert study.status().events == 13
-    assert verify_study(study).valid
-    execute(sqlite, damage)
-    result = verify_study(study)
-    assert not result.valid
-    assert any(complaint in fault for fault in result.faults), result.faults
+    study.tell_many([world.pull(trial) for trial in study.ask(12)])
+    with open_storage(sqlite).engine.begin() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # the connection is the pool's only one
+    assert study.status().used == 12
+    assert study.recommend().steps == 12
+    assert caplog.text.count("was not kept") == 1, "it is tried again when another is due, not at every look"
+
+
+def snapshots_of(study: Study) -> list[int]:
+    return [seq for seq, _ in study.stored_snapshots()]
+
+
+def test_who_only_tells_leaves_a_snapshot(sqlite: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    study = start(sqlite)
+    study.ask()
+    monkeypatch.setattr(study_module, "SNAPSHOT_EVERY", 30)
+    teller = load_study("test", sqlite)
+    for k in range(12):
+        teller.observe_many([(arm, *outcome(arm, k)) for arm in range(3)])
+    assert snapshots_of(study) == [30]
+    study.export(tmp_path / "study.json")
+    assert snapshots_of(import_study(tmp_path / "study.json", sqlite, "copy")) == [38]
+
+
+def test_a_lost_trial_makes_snapshots_rarer(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hold all that waits for it: taken at every so many events they would grow as the square of the log."""
+    monkeypatch.setattr(study_module, "SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr(study_module, "_SNAPSHOT_SHARE", 1.0)
+    written: list[int] = []
+    original = StudyState.write
+
+    def noting(state: StudyState) -> str:
+        written.append(state.seq)
+        return original(state)
+
+    monkeypatch.setattr(StudyState, "write", noting)
+    study = start(sqlite)
+    study.ask()
+    for k in range(100):
+        study.observe_many([(arm, *outcome(arm, k)) for arm in range(3)])
+        study.status()
+    assert study.status().waiting == 300
+    assert len(written) <= 7, "each when the log has doubled"
 
 
 def test_a_full_disk_loses_nothing(sqlite: str) -> None:

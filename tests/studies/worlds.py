@@ -5,8 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import sqlalchemy as sa
 
-from polyarm import Constraint, Problem, Session, Study, Trial, create_study, make_explorer
+from polyarm import Breaker, Constraint, Problem, Session, Study, Trial, create_study, make_explorer
+from polyarm.studies.events import GENESIS, seal
+from polyarm.studies.schema import events, studies
+from polyarm.studies.storage import open_storage
 
 MU = np.array([0.6, 0.7, 0.9])
 COSTS = np.array([[0.2, 0.8, 2.0], [0.5, 0.1, 0.3]])
@@ -80,3 +84,38 @@ def sequential(explorer: str, steps: int | None = None, problem: Problem | None 
         session.tell(arm, *outcome(arm, asked[arm]))
         asked[arm] += 1
     return session
+
+
+def tripped_study(storage: str, **options: Any) -> tuple[Study, World]:
+    """A study whose sampling is proved to be too expensive: its breaker has just tripped."""
+    problem = make_problem(r=0.01, constraints=[{"name": "price", "bound": 0.4, "std": 0.3}])
+    breaker = Breaker(control={"small": 0.75, "medium": 0.25})
+    study, world = start(storage, "uniform", problem, breaker=breaker, **options), World()
+    while study.status().tripped is None:
+        tell_prices(study, world, 10)
+    return study, world
+
+
+def tell_prices(study: Study, world: World, n: int) -> None:
+    told = [world.pull(trial) for trial in study.ask(n)]
+    study.tell_many([(trial, reward, [costs["price"]]) for trial, reward, costs in told])
+
+
+def infeasible_problem() -> Problem:
+    return make_problem(r=0.2, constraints=[{"name": "price", "bound": 0.0, "std": 0.2}])
+
+
+def execute(storage: str, statement: str) -> None:
+    """Change a storage behind polyarm's back."""
+    with open_storage(storage).engine.begin() as connection:
+        connection.execute(sa.text(statement))
+
+
+def reseal(storage: str) -> None:
+    """Make the seals of the only study's log whole again, as a careful forger would."""
+    with open_storage(storage).engine.begin() as connection:
+        digest = GENESIS
+        for row in connection.execute(sa.select(events).order_by(events.c.seq)).all():
+            digest = seal(digest, row.seq, row.at, row.kind, row.payload)
+            connection.execute(sa.update(events).where(events.c.seq == row.seq).values(digest=digest))
+        connection.execute(sa.update(studies).values(last_digest=digest, last_seq=row.seq))

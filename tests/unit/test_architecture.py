@@ -12,7 +12,7 @@ ROOT = Path(polyarm.__file__).parent
 
 # From the ground up; a module may import from its own floor or from below.
 FLOORS: list[set[str]] = [
-    {"_arena", "_borrow", "_compile", "_types", "tolerances", "errors", "files", "tables"},
+    {"_arena", "_borrow", "_compile", "_html", "_json", "_types", "tolerances", "errors", "figures", "files", "tables"},
     {"geometry"},
     {"families"},
     {"problem"},
@@ -21,10 +21,10 @@ FLOORS: list[set[str]] = [
     {"bounds"},
     {"stopping"},
     {"explorers"},
-    {"environments", "problem_file"},
+    {"environments", "problem_file", "templates"},
     {"engine"},
     {"experiments", "plotting", "studies"},
-    {"papers"},
+    {"papers", "service"},
     {"cli", "__main__"},
 ]
 RANK = {room: rank for rank, floor in enumerate(FLOORS) for room in floor}

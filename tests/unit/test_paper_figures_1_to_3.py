@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import load_instance
+from polyarm.figures import save_figure
 from polyarm.papers.das_basu_2026 import figure1, figure2, figure3
-from polyarm.plotting import save_figure
 from polyarm.tolerances import TRUTH
 
 FIGURES = [figure1, figure2, figure3]

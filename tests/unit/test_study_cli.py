@@ -10,6 +10,8 @@ import pytest
 
 from polyarm import load_study
 from polyarm.cli.main import main
+from polyarm.explorers.registry import EXPLORERS
+from polyarm.studies.storage import open_storage, storage_url
 
 PROBLEM = """
 arms = ["small", "medium", "large"]
@@ -42,6 +44,10 @@ class Shell:
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self(*arguments, "--json"))
+
+
+def other_arm(arm: str) -> str:
+    return "small" if arm != "small" else "large"
 
 
 @pytest.fixture
@@ -80,7 +86,8 @@ def test_the_spreadsheet_is_filled_in_bit_by_bit(shell: Shell) -> None:
     form = Path("todo.csv").read_text().splitlines()
     assert form[0] == "id,arm,reward,price"
     assert form[1].endswith(",,")
-    Path("todo.csv").write_text("id,arm,reward,price\n1,small,0.5,0.2\n2,medium,0.7,\n3,large,,\n")
+    one, two, three = (line[:-2] for line in form[1:])
+    Path("todo.csv").write_text(f"{form[0]}\n{one},0.5,0.2\n{two},0.7,\n{three},,\n")
     assert "1 outcomes recorded, 1 in part, 0 told before" in shell("tell", "split", "--csv", "todo.csv")
     assert "0 outcomes recorded, 0 in part, 2 told before" in shell("tell", "split", "--csv", "todo.csv")
     assert "still missing: price" not in shell("tell", "split", "2", "--cost", "price=0.8")
@@ -111,7 +118,11 @@ def test_life(shell: Shell) -> None:
     shell("expire", "split", str(trial["id"]))
     Path("log.csv").write_text("arm,reward,price\nsmall,0.5,0.2\n")
     assert "will say what that assumes" in shell("observe", "split", "log.csv")
+    assert "nothing changed; --again counts them once more" in shell("observe", "split", "log.csv")
+    assert shell.json("observe", "split", "log.csv") == {"trials": [2], "repeated": True}
     assert shell.json("status", "split")["observed"] == 1
+    assert shell.json("observe", "split", "log.csv", "--again") == {"trials": [3], "repeated": False}
+    assert shell.json("status", "split")["observed"] == 2
     assert "1 expired" in shell("status", "split")
     shell("archive", "split")
     assert shell.json("list") == []
@@ -148,12 +159,31 @@ def test_life(shell: Shell) -> None:
         (["recommend", "split"], "nothing to recommend yet"),
         (["observe", "split", "bad.csv"], "no column 'arm'"),
         (["expire", "split", "7"], "not under way"),
+        (["expire", "split", "0"], "expected a Trial or its number"),
+        (["tell", "split", "99999999999999999999", "--reward", "1"], "expected a Trial or its number"),
+        (["tell", "split", "--csv", "far.csv"], "row 1"),
+        (["tell", "split", "--csv", "arms.csv"], "arms.csv, row 1: trial 1 is one of"),
+        (["ask", "split", "--csv", "nowhere/todo.csv"], "cannot be written"),
+        (["ask", "split", "--csv", "."], "this is a folder"),
+        (["create", "x", "problem.toml", "--lease", "999999d"], "at most ten years"),
+        (
+            ["create", "x", "problem.toml", "--control", "small=1", "--watch", "weight"],
+            "no unknown constraint 'weight'",
+        ),
+        (["status", "split", "--storage", "postgresql//me:secret@here/x"], "got '***@here/x'"),
+        (["status", "split", "--explorer", "none.py"], "none.py"),
+        (["ask"], "Missing argument 'NAME'; see"),
+        (["ask", "split", "-n", "many"], "'-n'"),
+        (["ask", "split", "--colour", "red"], "No such option: --colour; see"),
+        (["dance"], "No such command 'dance'; see"),
     ],
 )
 def test_mistakes_are_one_line_and_change_nothing(shell: Shell, arguments: list[str], complaint: str) -> None:
-    shell("ask", "split", "-n", "2")
+    first, _ = shell.json("ask", "split", "-n", "2")
     shell("tell", "split", "2", "--reward", "0.7")
     Path("bad.csv").write_text("id,reward,price\n1,much,1\n")
+    Path("far.csv").write_text("id,reward,price\n1e30,0.5,1\n")
+    Path("arms.csv").write_text(f"id,arm,reward,price\n1,{other_arm(first['arm'])},0.5,1\n")
     before = list(load_study("split").events())
     assert complaint in shell(*arguments, code=2)
     assert list(load_study("split").events()) == before
@@ -170,6 +200,91 @@ def test_a_bad_file_is_refused_whole(shell: Shell) -> None:
     Path("results.csv").write_text("id,reward,price\n" + good + "44,0.1,0.2\n")
     assert "trial 44 was never asked for" in shell("tell", "split", "--csv", "results.csv", code=2)
     assert {trial["state"] for trial in shell.json("export", "split")} == {"pending"}
+
+
+def test_trials_are_shown_even_if_their_spreadsheet_fails(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    from polyarm.cli import study_report
+
+    def full_disk(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(study_report, "write_rows", full_disk)
+    assert [trial["id"] for trial in json.loads(shell("ask", "split", "--csv", "todo.csv", "--json", code=1))] == [1]
+
+
+def test_a_constraint_named_like_a_column_does_without_tables(shell: Shell) -> None:
+    Path("named.toml").write_text(PROBLEM.replace('"price"', '"id"'))
+    shell("create", "named", "named.toml")
+    for arguments in (["ask", "named", "--csv", "todo.csv"], ["export", "named"]):
+        assert "constraint 'id': a table of trials has another column of that name" in shell(*arguments, code=2)
+    assert shell.json("status", "named")["asked"] == 0
+    shell("ask", "named")
+    Path("told.csv").write_text("id,reward\n1,0.5\n")
+    assert "constraint 'id'" in shell("tell", "named", "--csv", "told.csv", code=2)
+    assert "recorded" in shell("tell", "named", "1", "--reward", "0.5", "--cost", "id=0.2")
+    assert shell.json("export", "named")[0]["costs"] == {"id": 0.2}
+
+
+def test_that_no_mix_is_feasible_is_said_with_what_it_assumes(shell: Shell) -> None:
+    Path("never.toml").write_text(PROBLEM.replace("bound = 1.0", "bound = -9.0"))
+    shell("create", "never", "never.toml", "--seed", "1")
+    shell("ask", "never")
+    shell("expire", "never", "1")
+    while shell.json("status", "never")["state"] == "exploring":
+        trials = shell.json("ask", "never", "-n", "60")
+        Path("told.csv").write_text("id,reward,price\n" + "".join(f"{t['id']},0.5,{t['id'] % 3}\n" for t in trials))
+        shell("tell", "never", "--csv", "told.csv")
+    answer = shell.json("recommend", "never")
+    assert answer["status"] == "INFEASIBLE"
+    assert answer["conflict"] == ["price"]
+    (assumption,) = answer["assumptions"]
+    assert "1 given up, 0 of them told late, 1 by hand" in assumption
+    assert f"if {assumption}: no mix satisfies every constraint" in shell("recommend", "never", code=2)
+
+
+def test_an_explorer_of_ones_own_is_loaded_by_its_file(shell: Shell) -> None:
+    Path("mine.py").write_text(
+        "import numpy as np\nimport polyarm\n"
+        "explorer = polyarm.python_explorer('mine', 'all alike', lambda view, rng: np.ones(3))\n"
+    )
+    shell("create", "own", "problem.toml", "--explorer", "mine.py", "--seed", "1")
+    Path("log.csv").write_text("arm,reward,price\nsmall,0.5,0.2\n")
+    Path("told.csv").write_text("id,reward,price\n1,0.5,0.2\n")
+    forget("mine")
+    complaint = shell("ask", "own", code=2)
+    assert "created with explorer 'mine', which is not loaded" in complaint
+    assert "--explorer FILE.py" in complaint
+    for command in (
+        ["ask", "own", "-n", "2"],
+        ["tell", "own", "--csv", "told.csv"],
+        ["observe", "own", "log.csv"],
+        ["status", "own"],
+        ["expire", "own", "2"],
+        ["stop", "own"],
+        ["resume", "own"],
+        ["export", "own", "--out", "own.json"],
+        ["import", "own.json", "--name", "copy"],
+        ["verify", "own"],
+        ["archive", "own"],
+    ):
+        shell(*command, "--explorer", "mine.py")
+        forget("mine")
+    assert "nothing to recommend yet" in shell("recommend", "own", "--explorer", "mine.py", code=2)
+    forget("mine")
+    shell("delete", "own", "--yes")
+
+
+def forget(explorer: str) -> None:
+    """Stand for a new process, which has loaded nothing."""
+    EXPLORERS.pop(explorer, None)
+
+
+def test_damage_is_exit_code_1(shell: Shell) -> None:
+    shell("ask", "split", "-n", "3")
+    with open_storage(storage_url(None)).transaction(writes=True) as connection:
+        connection.exec_driver_sql("UPDATE polyarm_event SET payload = '{' WHERE seq = 3")
+    assert "event 3 cannot be replayed" in shell("verify", "split", code=1)
+    assert "event 3 is damaged" in shell("status", "split", code=2)
 
 
 def test_a_storage_that_fails_is_not_the_users_mistake(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:

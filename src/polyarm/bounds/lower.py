@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from polyarm._json import finite
 from polyarm._types import FloatArray
 from polyarm.bounds.answers import search_answers
 from polyarm.bounds.characteristic import (
@@ -56,11 +57,10 @@ def expected_samples(time: float, delta: float) -> float:
 
 def describe_time(found: CharacteristicTime, delta: float, **extra: Any) -> dict[str, Any]:
     """Return one entry of the `bounds` table; what is infinite is None."""
-    finite = math.isfinite(found.time)
     return {
-        "T": found.time if finite else None,
+        "T": finite(found.time),
         "allocation": found.allocation.tolist(),
-        "samples": expected_samples(found.time, delta) if finite else None,
+        "samples": expected_samples(found.time, delta) if math.isfinite(found.time) else None,
         "closest": found.closest.tolist(),
         "accuracy": found.accuracy,
         **extra,
@@ -112,9 +112,9 @@ def describe_joint(problem: Problem, means: FloatArray, costs: FloatArray) -> di
         return {**missing, "note": "", "reason": reason}
     return {
         "T": found.time,
-        "certified_T": _finite(found.certified),
+        "certified_T": finite(found.certified),
         "lower_T": found.lower,
-        "T_uniform": _finite(found.uniform_time),
+        "T_uniform": finite(found.uniform_time),
         "allocation": found.allocation.tolist(),
         "samples": expected_samples(found.time, problem.delta),
         "answer": found.answer.tolist(),
@@ -123,10 +123,6 @@ def describe_joint(problem: Problem, means: FloatArray, costs: FloatArray) -> di
         "note": "T is attained by this allocation and answer; lower_T <= T* <= certified_T are proved",
         "reason": None,
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _list_vertices(columns: FloatArray) -> FloatArray | None:

@@ -74,7 +74,7 @@ def run(
     from polyarm.errors import InvalidInput
 
     if plot is not None:
-        from polyarm.plotting import check_target
+        from polyarm.figures import check_target
 
         check_target(plot)
     chosen, plan = plan_run(load_instance(instance), explorer, parse_settings(settings or []), allow_infeasible)
@@ -162,7 +162,14 @@ def simulate(
         report.note(f"one row per seed: {out}", as_json)
 
 
-from polyarm.cli import paper_command, plan_command, replay_command, study_command, sweep_command  # noqa: E402, F401  (add their commands to the app)
+from polyarm.cli import (  # noqa: E402  (they add their commands to the app)
+    paper_command,  # noqa: F401
+    plan_command,  # noqa: F401
+    replay_command,  # noqa: F401
+    serve_command,  # noqa: F401
+    study_command,  # noqa: F401
+    sweep_command,  # noqa: F401
+)
 
 
 @app.command()
@@ -196,9 +203,12 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _explain(error: Exception) -> NoReturn:
-    show = getattr(error, "show", None)  # a usage error of the command-line parser
-    if show is not None:
-        show()
+    describe = getattr(error, "format_message", None)  # a usage error of the command-line parser
+    if describe is not None:
+        message, context = " ".join(describe().split()), getattr(error, "ctx", None)
+        if message:  # otherwise nothing was asked for, and the help has been printed
+            hint = "" if context is None else f"; see {context.command_path} --help"
+            print(f"polyarm: {message.rstrip('.')}{hint}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 2))
     if error.__class__.__name__ == "Abort":
         print("aborted", file=sys.stderr)

@@ -41,7 +41,7 @@ def plan(
     from polyarm.experiments.plan import plan as make_plan
 
     if plot is not None:
-        from polyarm.plotting import check_target
+        from polyarm.figures import check_target
 
         check_target(plot)
     with report.progress_bar("planning", quiet=as_json) as progress:

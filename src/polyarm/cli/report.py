@@ -2,17 +2,17 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from polyarm.engine.certificate import Verification, make_certificate
+from polyarm._json import finite
+from polyarm.engine.certificate import Verification, name_conflict
 from polyarm.engine.replay import EXHAUSTED, ReplayResult
 from polyarm.engine.run import HORIZON, INFEASIBLE, STOPPED, Exploration
 from polyarm.engine.session import Recommendation, Session
@@ -40,10 +40,6 @@ def note(text: str, as_json: bool) -> None:
 def number(value: float | None, digits: int = 0) -> str:
     """Format a count or mean; a missing one is infinite: the horizon came first."""
     return "inf" if value is None else f"{value:,.{digits}f}"
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def show_instances(instances: list[Instance], as_json: bool) -> None:
@@ -90,7 +86,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
                 "steps": record.steps,
                 "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
                 **describe_answer(session, answer),
-                "conflict": _conflict(session),
+                "conflict": name_conflict(session),
                 "truth": {"feasible": record.feasible, "correct": record.correct},
                 "settings": session.plan.recorded_settings(),
             }
@@ -124,8 +120,8 @@ def describe_answer(session: Session, answer: Recommendation | None) -> dict[str
     low, interval = (None, None) if answer is None else (answer.slack_low, answer.value_interval)
     return {
         "certificate": session.certificate,
-        "statistic": _finite(session.statistic),
-        "threshold": _finite(session.threshold),
+        "statistic": finite(session.statistic),
+        "threshold": finite(session.threshold),
         "policy": None if answer is None else answer.shares(session.problem),
         "value": None if answer is None else answer.value,
         "value_interval": None if interval is None else list(interval),
@@ -144,17 +140,13 @@ def describe_test(session: Session) -> str:
     return test if session.certificate is None else f"{test} ({session.certificate} certificate)"
 
 
-def _conflict(session: Session) -> list[str] | None:
-    """Names of the constraints that contradict each other, if that is how the exploration ended."""
-    return list(make_certificate(session).document["conflict"]) if session.infeasible else None
-
-
-def show_conflict(session: Session) -> None:
-    """Print which constraints contradict each other."""
-    names = ", ".join(str(c) for c in session.problem.constraints if c.name in (_conflict(session) or ()))
+def show_conflict(session: Session, assumptions: Sequence[str] = ()) -> None:
+    """Print which constraints contradict each other, and what that assumes beside what every proof does."""
+    names = ", ".join(str(c) for c in session.problem.constraints if c.name in (name_conflict(session) or ()))
     label = "[green]proved:[/green]" if session.settings["thresholds"] == "proved" else "[yellow]not proved:[/yellow]"
+    premises = "".join(f"if {assumption}: " for assumption in assumptions)
     console.print(
-        f"{label} no mix satisfies all of: {names} (confidence {1 - session.problem.delta:g})",
+        f"{label} {premises}no mix satisfies all of: {escape(names)} (confidence {1 - session.problem.delta:g})",
         highlight=False,
         soft_wrap=True,
     )

@@ -24,6 +24,10 @@ StorageOption = Annotated[
         metavar="URL",
     ),
 ]
+ExplorerFileOption = Annotated[
+    Path | None,
+    typer.Option(help="Python file of your own explorer, if the study was created with one.", metavar="FILE"),
+]
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -74,16 +78,19 @@ def ask(
     n: Annotated[int, typer.Option("-n", help="How many trials.")] = 1,
     csv: Annotated[Path | None, typer.Option(help="Also write a spreadsheet to fill in, for `tell --csv`.")] = None,
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Hand out trials: pull each one's arm and tell what it gave."""
-    from polyarm.cli.study_report import show_trials, write_form
+    from polyarm.cli.study_report import check_form, show_trials, write_form
 
-    study = _load(name, storage)
-    trials = study.ask(n)
+    study = _load(name, storage, explorer)
     if csv is not None:
-        write_form(study, trials, csv)
-    show_trials(study, trials, csv, as_json)
+        check_form(study, csv)
+    trials = study.ask(n)
+    show_trials(study, trials, as_json)
+    if csv is not None:
+        write_form(study, trials, csv, as_json)
 
 
 @study_app.command()
@@ -98,6 +105,7 @@ def tell(
         Path | None, typer.Option(help="Tell a whole file (.csv, .parquet): id, reward, one column per constraint.")
     ] = None,
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Record outcomes, whole or in parts; of a file all rows, or none when one is wrong."""
@@ -105,13 +113,12 @@ def tell(
     from polyarm.cli.study_report import show_told
     from polyarm.engine.outcomes import check_outcome
     from polyarm.errors import InvalidInput
-    from polyarm.studies.tell_file import read_tells
 
-    study = _load(name, storage)
+    study = _load(name, storage, explorer)
     if (trial is None) == (csv is None) or (csv is not None and (reward is not None or cost)):
         raise InvalidInput("tell: give a trial with --reward and --cost, or a file with --csv")
     if csv is not None:
-        show_told(study.tell_many(read_tells(csv, study.problem)), as_json)
+        show_told(study.tell_file(csv), as_json)
     elif trial is not None:
         costs = {
             key: check_outcome(f"cost {key!r}", text) for key, text in parse_settings(cost or [], "--cost").items()
@@ -123,21 +130,28 @@ def tell(
 def observe(
     name: NameArgument,
     log: Annotated[Path, typer.Argument(help="CSV or Parquet file: columns arm, reward, and the constraints'.")],
+    again: Annotated[bool, typer.Option("--again", help="Count a file that was recorded before once more.")] = False,
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Record outcomes that nobody asked for: logged data, to start warm. The certificate will say so."""
+    """Record outcomes that nobody asked for: logged data, to start warm. The certificate will say so.
+
+    The same file a second time changes nothing, and that is said.
+    """
     from polyarm.cli.study_report import show_observed
 
-    show_observed(_load(name, storage).observe_file(log), as_json)
+    show_observed(_load(name, storage, explorer).observe_file(log, again), as_json)
 
 
 @study_app.command()
-def status(name: NameArgument, storage: StorageOption = None, as_json: JsonOption = False) -> None:
+def status(
+    name: NameArgument, storage: StorageOption = None, explorer: ExplorerFileOption = None, as_json: JsonOption = False
+) -> None:
     """Print how a study stands."""
     from polyarm.cli.study_report import show_status
 
-    show_status(_load(name, storage).status(), as_json)
+    show_status(_load(name, storage, explorer).status(), as_json)
 
 
 @study_app.command()
@@ -147,13 +161,14 @@ def recommend(
         Path | None, typer.Option(help="Write what was proved to this JSON file; check it with `polyarm verify`.")
     ] = None,
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the mix to choose now, and what is proved of it."""
     from polyarm.cli import report
     from polyarm.cli.study_report import show_recommendation
 
-    study = _load(name, storage)
+    study = _load(name, storage, explorer)
     show_recommendation(study, as_json)
     if certificate is not None:
         study.certificate().write(certificate)
@@ -167,13 +182,14 @@ def export(
         Path | None, typer.Option(help="File: .csv or .parquet (a row per trial), or .json (the whole study, to move).")
     ] = None,
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the trials, or the whole study, to a file; without --out the trials go to standard output."""
     from polyarm.cli import report
     from polyarm.cli.study_report import print_trials
 
-    study = _load(name, storage)
+    study = _load(name, storage, explorer)
     if out is not None:
         study.export(out)
         report.note(f"study {name}: {out}", as_json)
@@ -186,12 +202,14 @@ def import_(
     file: Annotated[Path, typer.Argument(help="JSON file that `export --out` wrote.")],
     name: Annotated[str | None, typer.Option(help="Another name for the study.")] = None,
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Bring a whole study back, into this storage or another."""
     from polyarm.cli.study_report import show_created
     from polyarm.studies.transfer import import_study
 
+    _load_explorer(explorer)
     show_created(import_study(file, storage, name), as_json)
 
 
@@ -234,21 +252,26 @@ def stop(
     name: NameArgument,
     reason: Annotated[str, typer.Option(help="Why, for the log.")] = "",
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
 ) -> None:
     """Hand out no more trials until `resume`; outcomes are still taken."""
-    _load(name, storage).stop(reason)
+    _load(name, storage, explorer).stop(reason)
 
 
 @study_app.command()
-def resume(name: NameArgument, storage: StorageOption = None) -> None:
-    """Go on after `stop`, `archive` or the breaker: constraints that tripped it will not trip it again."""
-    _load(name, storage).resume()
+def resume(name: NameArgument, storage: StorageOption = None, explorer: ExplorerFileOption = None) -> None:
+    """Go on after `stop` or `archive`; of a study that is running, acknowledge the breaker's alarm.
+
+    Constraints whose alarm was acknowledged will not trip the breaker again. A study that was stopped or archived while
+    it was tripped stays so: resume it once more to acknowledge.
+    """
+    _load(name, storage, explorer).resume()
 
 
 @study_app.command()
-def archive(name: NameArgument, storage: StorageOption = None) -> None:
+def archive(name: NameArgument, storage: StorageOption = None, explorer: ExplorerFileOption = None) -> None:
     """Close a study: no trial, no outcome, until `resume`."""
-    _load(name, storage).archive()
+    _load(name, storage, explorer).archive()
 
 
 @study_app.command()
@@ -256,19 +279,22 @@ def expire(
     name: NameArgument,
     trials: Annotated[list[int], typer.Argument(help="Numbers of the trials.")],
     storage: StorageOption = None,
+    explorer: ExplorerFileOption = None,
 ) -> None:
     """Give trials up by hand, as if their lease had run out."""
-    _load(name, storage).expire(*trials)
+    _load(name, storage, explorer).expire(*trials)
 
 
 @study_app.command()
-def verify(name: NameArgument, storage: StorageOption = None, as_json: JsonOption = False) -> None:
+def verify(
+    name: NameArgument, storage: StorageOption = None, explorer: ExplorerFileOption = None, as_json: JsonOption = False
+) -> None:
     """Replay the log and compare it with all that is stored; exit code 1 if anything differs."""
     from polyarm.cli import report
     from polyarm.cli.study_report import show_study_verification
     from polyarm.studies.verify import verify_study
 
-    study = _load(name, storage)
+    study = _load(name, storage, explorer)
     with report.progress_bar("replaying", quiet=as_json) as progress:
         result = verify_study(study, progress)
     show_study_verification(name, result, as_json)
@@ -276,10 +302,18 @@ def verify(name: NameArgument, storage: StorageOption = None, as_json: JsonOptio
         raise typer.Exit(1)
 
 
-def _load(name: str, storage: str | None) -> "Study":
+def _load(name: str, storage: str | None, explorer: Path | None = None) -> "Study":
     from polyarm.studies.manage import load_study
 
+    _load_explorer(explorer)
     return load_study(name, storage)
+
+
+def _load_explorer(file: Path | None) -> None:
+    if file is not None:
+        from polyarm.explorers.registry import load_explorer
+
+        load_explorer(file)
 
 
 def parse_lease(text: str) -> float:

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,14 +15,15 @@ from rich.table import Table
 
 from polyarm.cli import report
 from polyarm.cli.report import console, print_json
+from polyarm.engine.certificate import name_conflict
 from polyarm.engine.run import describe_status
-from polyarm.environments.replay import cost_names
-from polyarm.errors import NoFeasibleMix
+from polyarm.errors import InvalidInput
 from polyarm.studies.state import CONTROL
 from polyarm.studies.status import StudyStatus, describe_alarm
-from polyarm.studies.study import Study
+from polyarm.studies.study import Study, recommend_from
+from polyarm.studies.tell_file import form_columns
 from polyarm.studies.transfer import trial_table, write_rows
-from polyarm.studies.trial import Told, Trial, write_time
+from polyarm.studies.trial import Observed, Told, Trial, write_time
 from polyarm.studies.verify import StudyVerification
 
 
@@ -33,17 +35,29 @@ def show_created(study: Study, as_json: bool) -> None:
         _say(f"study {study.name!r} is in {study.storage}: ask with `polyarm study ask {study.name}`")
 
 
-def write_form(study: Study, trials: Sequence[Trial], path: Path) -> None:
+def check_form(study: Study, path: Path) -> None:
+    """Raise when a spreadsheet cannot be written: trials that are handed out are not taken back."""
+    form_columns(study.problem)
+    if path.is_dir():
+        raise InvalidInput(f"{path}: expected a file name, but this is a folder")
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be written: {error.strerror}; nothing was asked") from None
+
+
+def write_form(study: Study, trials: Sequence[Trial], path: Path, as_json: bool) -> None:
     """Write a spreadsheet to fill in."""
-    names = cost_names(study.problem)
-    rows = ([trial.id, trial.arm, "", *("" for _ in names)] for trial in trials)
-    write_rows(path, ["id", "arm", "reward", *names], rows)
+    columns = form_columns(study.problem)
+    empty = [""] * (len(columns) - 2)
+    write_rows(path, columns, ([trial.id, trial.arm, *empty] for trial in trials))
+    report.note(f"to fill in: {path}; then: polyarm study tell {study.name} --csv {path}", as_json)
 
 
-def show_trials(study: Study, trials: Sequence[Trial], form: Path | None, as_json: bool) -> None:
+def show_trials(study: Study, trials: Sequence[Trial], as_json: bool) -> None:
     """Report what is to be pulled."""
     leases = [None if trial.lease_until is None else write_time(trial.lease_until) for trial in trials]
-    tripped = study.status().tripped if any(trial.route == CONTROL for trial in trials) else None
     if as_json:
         print_json(
             [
@@ -58,10 +72,9 @@ def show_trials(study: Study, trials: Sequence[Trial], form: Path | None, as_jso
         for trial, lease in zip(trials, leases, strict=True):
             table.add_row(str(trial.id), escape(trial.arm), lease or "", trial.route)
         console.print(table)
-    if tripped is not None:
-        report.note(f"breaker: {describe_alarm(tripped)}", as_json)
-    if form is not None:
-        report.note(f"to fill in: {form}; then: polyarm study tell {study.name} --csv {form}", as_json)
+    status = study.status() if any(trial.route == CONTROL for trial in trials) else None
+    if status is not None and status.tripped is not None:
+        report.note(f"breaker: {describe_alarm(status.tripped, status.assumptions)}", as_json)
 
 
 def show_told(results: Sequence[Told], as_json: bool) -> None:
@@ -78,12 +91,12 @@ def show_told(results: Sequence[Told], as_json: bool) -> None:
         )
 
 
-def show_observed(trials: Sequence[int], as_json: bool) -> None:
+def show_observed(observed: Observed, as_json: bool) -> None:
     """Report outcomes that nobody asked for."""
     if as_json:
-        print_json({"trials": list(trials)})
+        print_json(asdict(observed))
     else:
-        _say(f"{len(trials)} outcomes recorded; a certificate that uses them will say what that assumes")
+        _say(f"{observed}; --again counts them once more" if observed.repeated else str(observed))
 
 
 def show_status(status: StudyStatus, as_json: bool) -> None:
@@ -104,7 +117,7 @@ def show_status(status: StudyStatus, as_json: bool) -> None:
     if status.waiting_for is not None:
         _say(f"the explorer needs an outcome of {status.waiting_for!r} next")
     if status.tripped is not None:
-        _say(f"breaker: {describe_alarm(status.tripped)}")
+        _say(f"breaker: {describe_alarm(status.tripped, status.assumptions)}")
     for assumption in status.assumptions:
         _say(f"assumes: {assumption}")
     table = Table()
@@ -118,19 +131,18 @@ def show_status(status: StudyStatus, as_json: bool) -> None:
 
 def show_recommendation(study: Study, as_json: bool) -> None:
     """Report the mix, its estimates, and what was and was not proved."""
-    session = study.session
-    answer = None
-    if not session.infeasible:
-        answer = study.recommend()
-    elif not as_json:
-        report.show_conflict(session)
-        raise NoFeasibleMix(f"study {study.name!r}: no mix satisfies every constraint")
-    if as_json:
-        head = {"study": study.name, "status": describe_status(session) if session.stopped else "EXPLORING"}
-        print_json({**head, "steps": session.steps, **report.describe_answer(session, answer)})
-    elif answer is not None:
-        _say(f"study {study.name} after {session.steps:,} outcomes: {report.describe_test(session)}")
-        report.show_answer(session, answer)
+    with study.reading() as state:
+        session, assumptions = state.session, state.assumptions()
+        if session.infeasible and not as_json:
+            report.show_conflict(session, assumptions)
+        answer = None if session.infeasible and as_json else recommend_from(state)
+        if as_json or answer is None:
+            head = {"study": study.name, "status": describe_status(session) if session.stopped else "EXPLORING"}
+            facts = {"conflict": name_conflict(session), "assumptions": assumptions}
+            print_json({**head, "steps": session.steps, **report.describe_answer(session, answer), **facts})
+        else:
+            _say(f"study {study.name} after {session.steps:,} outcomes: {report.describe_test(session)}")
+            report.show_answer(session, answer)
 
 
 def print_trials(study: Study, as_json: bool) -> None:

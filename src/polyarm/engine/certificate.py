@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polyarm._html import html_table
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
 from polyarm.engine.block_table import read_blocks, tabulate_blocks
 from polyarm.engine.plan import AVERAGED, POOLED, Plan, make_plan
 from polyarm.engine.session import Session
-from polyarm.errors import InvalidInput
+from polyarm.errors import InvalidInput, NotYet
 from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
 from polyarm.explorers.registry import EXPLORERS
 from polyarm.files import replaced
@@ -68,6 +69,16 @@ class Certificate:
         """What must hold beside what every certificate assumes, in words; see docs/studies.md."""
         return tuple(self.document.get("study", {}).get("assumptions", ()))
 
+    def _repr_html_(self) -> str:
+        document = self.document
+        rows = [(arm, f"{share:.1%}") for arm, share in (self.policy or {}).items() if share > 0.0]
+        notes = [f"confidence {document['confidence']:g}, r = {document['r']:g}, {document['steps']:,} pulls"]
+        if self.verdict == INFEASIBLE:
+            notes.append(f"no mix satisfies all of: {', '.join(document['conflict'])}")
+        notes += ["thresholds: " + ("proved" if self.proved else "stylised, without a proof")]
+        notes += [f"assumes: {assumption}" for assumption in self.assumptions]
+        return html_table(f"Certificate: {self.verdict}", ("arm", "share"), rows, notes)
+
     def write(self, path: str | Path) -> None:
         """Write the document; the file appears whole or not at all."""
         with replaced(path) as file:
@@ -96,7 +107,7 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
             "use certex, or stopping=certified"
         )
     if not session.stopped:
-        raise InvalidInput(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; go on")
+        raise NotYet(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; go on")
     estimates, model = session.round.estimates, session.plan.model
     unknown = session.problem.unknown
     statistics = {
@@ -123,6 +134,11 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
         **({} if study is None else {"study": dict(study)}),
     }
     return Certificate({**document, "checksum": _checksum(document)})
+
+
+def name_conflict(session: Session) -> list[str] | None:
+    """Return the constraints that contradict each other, if that is how the exploration ended."""
+    return list(make_certificate(session).document["conflict"]) if session.infeasible else None
 
 
 def _version() -> str:

@@ -6,11 +6,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from polyarm._html import html_table
 from polyarm._types import FloatArray
+from polyarm.engine.answer_figure import draw_recommendation
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof
 from polyarm.engine.claims import Claims, make_claims
 from polyarm.engine.drive import driver_for, tell
@@ -18,7 +20,7 @@ from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
-from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError
+from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, NotYet, PolyarmError
 from polyarm.explorers.certified_settings import build_certified_rule
 from polyarm.explorers.planning import EXPECTED_STOP
 from polyarm.explorers.registry import find_explorer, get_explorer
@@ -40,6 +42,9 @@ from polyarm.stopping.averaged_proof import winning_start
 from polyarm.stopping.certified import LOOKS_EMPTY, REVIEWS
 from polyarm.stopping.proof import Standing, find_safe_mix, weigh_statistics
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _FORMAT = 2
 #: Where most runs stop, as multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
@@ -50,7 +55,8 @@ class Recommendation:
     """The mix an explorer would choose now, with its estimates in the user's units.
 
     `slack` is positive where the estimated cost leaves room and negative where it exceeds the bound; `stopped`
-    tells whether the explorer's own test has passed; `claims` what that proves and what it does not. With a certified
+    tells whether the explorer's own test has passed; `safe` that it has not, but the mix is the best of those that are
+    certainly feasible, with a certified rule; `claims` what that proves and what it does not. With a certified
     rule `slack_low` and `value_interval` bound the true slack and value, all at once, with confidence 1 - delta.
     """
 
@@ -59,13 +65,30 @@ class Recommendation:
     slack: dict[str, float]
     steps: int
     stopped: bool
+    safe: bool
     claims: Claims
     slack_low: dict[str, float] | None
     value_interval: tuple[float, float] | None
+    problem: Problem
 
-    def shares(self, problem: Problem) -> dict[str, float]:
+    def shares(self, problem: Problem | None = None) -> dict[str, float]:
         """Return the share of each arm by name."""
-        return dict(zip(problem.arms, self.policy.tolist(), strict=True))
+        return dict(zip((problem or self.problem).arms, self.policy.tolist(), strict=True))
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """Draw the mix and the slack that it leaves; written to a file, too, if one is named."""
+        return draw_recommendation(self, path)
+
+    def _repr_html_(self) -> str:
+        rows = [(arm, f"{share:.1%}") for arm, share in self.shares().items() if share > 0.0]
+        rooms = [
+            f"{name}: slack {slack:.4g}" + ("" if self.slack_low is None else f", at least {self.slack_low[name]:.4g}")
+            for name, slack in self.slack.items()
+        ]
+        claims = [f"proved: {claim}" for claim in self.claims.proved]
+        claims += [f"not proved: {claim}" for claim in self.claims.not_proved]
+        title = f"Mix after {self.steps:,} pulls: estimated value {self.value:.4f}"
+        return html_table(title, ("arm", "share"), rows, [*rooms, *claims])
 
 
 class Session:
@@ -301,11 +324,11 @@ class Session:
         if self.infeasible:
             raise NoFeasibleMix(f"no mix satisfies every constraint, at confidence {1 - self.problem.delta:g}")
         if self._unpulled():
-            raise InvalidInput(f"nothing to recommend yet: {self._unpulled()} arms have not been pulled once")
+            raise NotYet(f"nothing to recommend yet: {self._unpulled()} arms have not been pulled once")
         safe = None if self.stopped else self.safe_mix()
         policy = self.policy if safe is None else safe
         if policy is None:
-            raise InvalidInput(
+            raise NotYet(
                 "nothing to recommend yet: no mix satisfies the constraints as estimated so far; keep sampling"
             )
         value, slack = float(self.round.estimates.mu_hat @ policy), self.estimated_slack(policy)
@@ -322,7 +345,9 @@ class Session:
             value_interval=value_interval,
             steps=self.steps,
             stopped=self.stopped,
+            safe=safe is not None,
             claims=make_claims(self.problem, self.plan.settings, self.stopped, safe is not None),
+            problem=self.problem,
         )
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyarm._html import html_table
 from polyarm.engine.run import HORIZON, RunRecord
 from polyarm.errors import InvalidInput
+from polyarm.figures import COLOURS, finish_figure, new_figure, require_plots, tidy
+from polyarm.tables import require_package
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,42 @@ class Simulation:
                     "horizon": cell.horizon,
                     **describe_run(run),
                 }
+
+    def to_pandas(self) -> Any:
+        """Return one row per seed as a pandas DataFrame; needs pandas."""
+        return require_package("pandas").DataFrame(list(self.runs()))
+
+    def to_polars(self) -> Any:
+        """Return one row per seed as a polars DataFrame; needs polars."""
+        return require_package("polars").DataFrame(list(self.runs()), infer_schema_length=None)
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """Draw when the runs of each cell stopped, and how many answers were truly feasible and correct."""
+        require_plots()
+        figure = new_figure(10.0, 1.2 + 0.45 * len(self.cells))
+        stops, rates = figure.subplots(1, 2, sharey=True)
+        labels = [f"{cell.explorer}, {cell.instance}" for cell in self.cells]
+        places = np.arange(len(labels))
+        finished = [[stop for stop in cell.stops() if np.isfinite(stop)] or [np.nan] for cell in self.cells]
+        stops.boxplot(finished, orientation="horizontal", positions=places, widths=0.6)
+        stops.set_xscale("log")
+        stops.set_xlabel("pulls until the stop (runs that stopped)")
+        rows = self.table()
+        for name, shift, colour in (("feasible", -0.18, COLOURS[0]), ("correct", 0.18, COLOURS[2])):
+            rates.barh(places + shift, [100 * row[f"{name}_rate"] for row in rows], 0.34, color=colour, label=name)
+        rates.set_xlabel("percent of runs")
+        rates.set_xlim(0.0, 100.0)
+        rates.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        stops.set_yticks(places, labels)
+        stops.invert_yaxis()
+        tidy(stops)
+        tidy(rates)
+        return finish_figure(figure, path)
+
+    def _repr_html_(self) -> str:
+        shown = ("instance", "explorer", "seeds", "horizon_hit", "median_stop", "feasible_rate", "correct_rate")
+        rows = [["" if row[name] is None else row[name] for name in shown] for row in self.table()]
+        return html_table("Simulation", [name.replace("_", " ") for name in shown], rows)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write one row per seed; the file appears whole or not at all."""

@@ -169,9 +169,10 @@ def find_conflict(standing: Standing) -> FloatArray:
 def _least_excess(rows: FloatArray) -> tuple[float, FloatArray]:
     """min over mixes of the largest row, and the multipliers of the rows."""
     d, n_arms = rows.shape
+    unit = float(np.abs(rows).max()) or 1.0  # the solver gives up on huge entries
     solved = linprog(
         np.r_[np.zeros(n_arms), 1.0],
-        A_ub=np.c_[rows, -np.ones(d)],
+        A_ub=np.c_[rows / unit, -np.ones(d)],
         b_ub=np.zeros(d),
         A_eq=np.r_[np.ones(n_arms), 0.0][None],
         b_eq=[1.0],
@@ -179,7 +180,7 @@ def _least_excess(rows: FloatArray) -> tuple[float, FloatArray]:
     )
     weights = np.maximum(-solved.ineqlin.marginals, 0.0)
     assert solved.fun is not None  # a bounded program with a solution
-    return float(solved.fun), weights / weights.sum()
+    return unit * float(solved.fun), weights / weights.sum()
 
 
 def find_safe_mix(standing: Standing) -> FloatArray | None:

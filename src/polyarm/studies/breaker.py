@@ -46,7 +46,7 @@ def check_breaker(breaker: Breaker, plan: Plan) -> None:
         raise InvalidInput("breaker: there is no unknown constraint to watch")
     for name in breaker.watched(problem):
         if name not in unknown:
-            raise unknown_name("unknown constraint", name, unknown)
+            raise InvalidInput(f"breaker: no unknown constraint {name!r} to watch; there are: {', '.join(unknown)}")
     check_certifiable(problem)
     if plan.settings.thresholds != "proved":
         raise InvalidInput("breaker: an alarm needs thresholds=proved; stylised ones prove nothing")

@@ -5,15 +5,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from polyarm.errors import InvalidInput
+
 # Kinds of events, with what their payload holds.
 CREATED = "created"  # what the study was stated to be
 ASKED = "asked"  # trial, arm, lease_until, route
 TOLD = "told"  # trial, arm, reward and costs as known by now, complete
 OBSERVED = "observed"  # trial, arm, reward, costs: nobody had asked
-EXPIRED = "expired"  # trial: its lease ran out, or it was given up by hand
+EXPIRED = "expired"  # trial, by: "lease", which ran out, or "hand" (not in the first logs)
 TRIPPED = "tripped"  # excess: by how much the allocation surely breaks each constraint
 STOPPED = "stopped"  # reason
-RESUMED = "resumed"
+RESUMED = "resumed"  # acknowledged: the constraints whose alarm was taken note of (not in the first logs: all)
 ARCHIVED = "archived"
 
 #: What the first entry is sealed to.
@@ -28,6 +30,24 @@ class Event(NamedTuple):
     kind: str
     payload: Mapping[str, Any]
     digest: str
+
+
+class StoredEvent(NamedTuple):
+    """An entry as it is stored, its payload unread."""
+
+    seq: int
+    at: str
+    kind: str
+    payload: str
+    digest: str
+
+    def read(self) -> Event:
+        """Return the entry, or raise when it is damaged."""
+        try:
+            payload = json.loads(self.payload)
+        except ValueError as error:
+            raise InvalidInput(f"event {self.seq} is damaged: its payload is not JSON: {error}") from None
+        return Event(self.seq, self.at, self.kind, payload, self.digest)
 
 
 def write_payload(payload: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """Creating, finding and removing studies."""
 
-import json
 import secrets
 from datetime import timedelta
 from pathlib import Path
@@ -8,13 +7,13 @@ from typing import Any
 
 from polyarm.engine.plan import make_plan
 from polyarm.engine.randomness import check_seed
-from polyarm.errors import InvalidInput
+from polyarm.errors import Conflict, InvalidInput
 from polyarm.explorers.registry import get_explorer
 from polyarm.problem import Problem
 from polyarm.studies import events
 from polyarm.studies.breaker import Breaker, check_breaker
-from polyarm.studies.statement import Statement
-from polyarm.studies.storage import open_storage, storage_url
+from polyarm.studies.statement import Statement, check_lease, read_stated
+from polyarm.studies.storage import StudyRow, open_storage, storage_url
 from polyarm.studies.study import Clock, Study, utc_now
 from polyarm.studies.trial import write_time
 
@@ -47,18 +46,21 @@ def create_study(
         explorer=chosen.name,
         settings=plan.settings.model_dump(mode="json"),
         seed=secrets.randbits(63) if seed is None else check_seed(seed),
-        lease=lease.total_seconds() if isinstance(lease, timedelta) else lease,
+        lease=check_lease(lease),
         breaker=breaker,
         source_hash=chosen.source_hash,
         version=_version(),
     )
     place = open_storage(storage_url(storage))
     title = check_name(name or f"study-{secrets.token_hex(4)}")
-    if load_if_exists and title in (row.name for row in place.list_studies()):
-        return _load_alike(load_study(title, storage, clock), statement, seed)
     document = statement.document()
-    with place.create(title, write_time(clock()), document) as writer:
-        writer.append(events.CREATED, document)
+    try:
+        with place.create(title, write_time(clock()), document) as writer:
+            writer.append(events.CREATED, document)
+    except Conflict:
+        if not load_if_exists:
+            raise
+        return _load_alike(load_study(title, storage, clock), statement, seed)
     return load_study(title, storage, clock)
 
 
@@ -70,17 +72,26 @@ def load_study(name: str, storage: str | None = None, clock: Clock = utc_now) ->
 
 def list_studies(storage: str | None = None) -> list[dict[str, Any]]:
     """Return the studies of a storage, each with its lifecycle: running, stopped or archived."""
-    return [
-        {
-            "name": row.name,
-            "lifecycle": row.lifecycle,
-            "created_at": row.created_at,
-            "explorer": json.loads(row.statement)["explorer"],
-            "trials": row.last_trial,
-            "events": row.last_seq,
-        }
-        for row in open_storage(storage_url(storage)).list_studies()
-    ]
+    return [describe_row(row) for row in open_storage(storage_url(storage)).list_studies()]
+
+
+def describe_row(row: StudyRow) -> dict[str, Any]:
+    """Return what a list says of a study."""
+    return {
+        "name": row.name,
+        "lifecycle": row.lifecycle,
+        "created_at": row.created_at,
+        "explorer": _name_explorer(row),
+        "trials": row.last_trial,
+        "events": row.last_seq,
+    }
+
+
+def _name_explorer(row: StudyRow) -> str:
+    try:
+        return str(read_stated(row.statement)["explorer"])
+    except (InvalidInput, KeyError):
+        return "(damaged)"  # the others are listed all the same
 
 
 def delete_study(name: str, storage: str | None = None) -> None:

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 metadata = sa.MetaData()
 
 #: The version of the tables that this code reads and writes: the newest of `migrations/versions`.
-REVISION = "0001"
+REVISION = "0002"
 VERSION_TABLE = "polyarm_version"
 
 #: One row per study. `last_*` let a writer go on without reading the log; the row is also what writers lock.
@@ -58,4 +58,38 @@ snapshots = sa.Table(
     sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("state", sa.Text, nullable=False),
+)
+
+#: What a request with an idempotency key was answered, so that a repetition gets the same answer and changes nothing.
+replies = sa.Table(
+    "polyarm_reply",
+    metadata,
+    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("request", sa.Text, nullable=False),
+    sa.Column("reply", sa.Text, nullable=False),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("lasting", sa.Boolean, nullable=False),  # never forgotten
+    sa.Index("polyarm_reply_by_time", "study_id", "at"),
+)
+
+#: Who may use the service: of a token only its hash is kept.
+tokens = sa.Table(
+    "polyarm_token",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("hash", sa.Text, nullable=False, unique=True),
+    sa.Column("scopes", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("revoked_at", sa.Text),
+)
+
+#: People signed in to the dashboard with a token; they go with it.
+logins = sa.Table(
+    "polyarm_login",
+    metadata,
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("token_id", sa.Integer, nullable=False),
+    sa.Column("expires_at", sa.Text, nullable=False),
 )

@@ -5,9 +5,10 @@ for an arm and gets the outcome at the head of that arm's queue, once it is ther
 the outcomes alone, never on when, in what order or in what batches they came.
 """
 
-import heapq
-from collections import deque
-from collections.abc import Callable, Mapping
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,9 @@ from polyarm.errors import InvalidInput
 from polyarm.studies import events
 from polyarm.studies.breaker import Breaker, find_excess
 from polyarm.studies.events import GENESIS, Event
+from polyarm.studies.history import History
 from polyarm.studies.storage import RUNNING
+from polyarm.studies.under_way import UnderWay
 
 STOPPED = "stopped"
 ARCHIVED = "archived"
@@ -28,7 +31,11 @@ ARCHIVED = "archived"
 PLAN = "plan"
 CONTROL = "control"
 
-_FORMAT = 1
+# Who gave a trial up.
+LEASE = "lease"
+HAND = "hand"
+
+_FORMAT = 2
 
 
 class Outcome(NamedTuple):
@@ -37,6 +44,10 @@ class Outcome(NamedTuple):
     reward: float
     costs: tuple[float, ...]
     asked: bool
+
+
+#: Trials of one arm that the explorer has not taken, in the order of the asks; None while the outcome is not complete.
+Queue = OrderedDict[int, Outcome | None]
 
 
 class Tallies:
@@ -50,6 +61,8 @@ class Tallies:
         self.observed = 0
         self.used_observed = 0  # observed ones that the explorer has taken
         self.replaced = 0  # given up while the explorer still went on, so that it takes others in their place
+        self.replaced_by_hand = 0  # of those: not because a lease ran out
+        self.replaced_late = 0  # of those: told after all, while the explorer still went on
 
 
 class StudyState:
@@ -62,15 +75,14 @@ class StudyState:
         self.digest = GENESIS
         self.lifecycle = RUNNING
         self.tallies = Tallies()
+        self.history = History(first=problem.n_arms)
+        self._now = ""
         self.breaker = breaker
         self.tripped: Mapping[str, float] | None = None
         self.acknowledged: tuple[str, ...] = ()
-        #: Trials by arm that the explorer has not taken, in the order of the asks.
-        self._queues: list[deque[int]] = [deque() for _ in problem.arms]
-        self._ready: dict[int, Outcome] = {}
-        #: Trials asked and neither told nor given up: their arm and the end of their lease.
-        self.pending: dict[int, tuple[int, str | None]] = {}
-        self._leases: list[tuple[str, int]] = []
+        self._over = False  # the explorer has stopped, and takes nothing more
+        self._queues: list[Queue] = [OrderedDict() for _ in problem.arms]
+        self.pending = UnderWay()
         self._control_given = np.zeros(problem.n_arms)
 
     # -- following the log ------------------------------------------------------------------------------------------
@@ -79,47 +91,51 @@ class StudyState:
         """Take in the next event of the log."""
         if event.seq != self.seq + 1:
             raise InvalidInput(f"the log goes on at {event.seq}, but {self.seq + 1} was expected: an event is missing")
-        _RULES[event.kind](self, event.payload)
+        rule = _RULES.get(event.kind)
+        if rule is None:
+            raise InvalidInput(f"event {event.seq}: unknown kind {event.kind!r}: of a newer polyarm, or damaged")
+        self._now = event.at
+        try:
+            rule(self, event.payload)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(f"event {event.seq} ({event.kind}) does not fit the log before it: {error!r}") from error
+        if event.kind in _FEEDING:
+            self._feed()
         self.seq, self.digest = event.seq, event.digest
 
     def _on_created(self, payload: Mapping[str, Any]) -> None:
         pass
 
     def _on_asked(self, payload: Mapping[str, Any]) -> None:
-        trial, arm, lease = payload["trial"], payload["arm"], payload["lease_until"]
+        trial, arm = payload["trial"], payload["arm"]
+        self._queues[arm][trial] = None
+        self.pending.add(trial, arm, payload["lease_until"])
         self.tallies.asked += 1
-        self.pending[trial] = (arm, lease)
-        self._queues[arm].append(trial)
-        if lease is not None:
-            heapq.heappush(self._leases, (lease, trial))
         if payload["route"] == CONTROL:
             self._control_given[arm] += 1.0
 
     def _on_told(self, payload: Mapping[str, Any]) -> None:
         if not payload["complete"]:
             return
-        trial, arm = payload["trial"], payload["arm"]
         self.tallies.told += 1
-        if trial in self.pending:
-            del self.pending[trial]
+        if payload["trial"] in self.pending:
+            self.pending.remove(payload["trial"])
         else:  # given up before: its place in the queue is gone, the outcome counts all the same
             self.tallies.late += 1
-            self._queues[arm].append(trial)
-        self._enqueue(trial, payload, asked=True)
+            self.tallies.replaced_late += not self._over
+        self._take_in(payload, asked=True)
 
     def _on_observed(self, payload: Mapping[str, Any]) -> None:
         self.tallies.observed += 1
-        self._queues[payload["arm"]].append(payload["trial"])
-        self._enqueue(payload["trial"], payload, asked=False)
+        self._take_in(payload, asked=False)
 
     def _on_expired(self, payload: Mapping[str, Any]) -> None:
-        trial = payload["trial"]
-        arm, _ = self.pending.pop(trial)
-        self._queues[arm].remove(trial)
+        arm = self.pending.remove(payload["trial"])
         self.tallies.expired += 1
-        if not self.session.stopped:
+        if not self._over:
             self.tallies.replaced += 1
-        self._feed()
+            self.tallies.replaced_by_hand += payload.get("by") == HAND
+            del self._queues[arm][payload["trial"]]
 
     def _on_tripped(self, payload: Mapping[str, Any]) -> None:
         self.tripped = payload["excess"]
@@ -130,18 +146,22 @@ class StudyState:
 
     def _on_resumed(self, payload: Mapping[str, Any]) -> None:
         self.lifecycle = RUNNING
-        if self.tripped is not None:
-            self.acknowledged = tuple(sorted({*self.acknowledged, *self.tripped}))
+        # Once every resume was taken for an acknowledgement: such events do not say.
+        seen = payload.get("acknowledged", self.tripped or ())
+        if seen:
+            self.acknowledged = tuple(sorted({*self.acknowledged, *seen}))
             self.tripped = None
 
     def _on_archived(self, payload: Mapping[str, Any]) -> None:
         self.lifecycle = ARCHIVED
 
-    def _enqueue(self, trial: int, payload: Mapping[str, Any], asked: bool) -> None:
+    def _take_in(self, payload: Mapping[str, Any], asked: bool) -> None:
+        """Put a complete outcome in its place: that of its ask, or the end of its arm's queue."""
+        if self._over:
+            return  # it is counted, but nobody will ever take it
         problem = self.session.problem
         costs = tuple(payload["costs"][problem.constraints[i].name] for i in problem.unknown)
-        self._ready[trial] = Outcome(payload["reward"], costs, asked)
-        self._feed()
+        self._queues[payload["arm"]][payload["trial"]] = Outcome(payload["reward"], costs, asked)
 
     def _feed(self) -> None:
         """Let the explorer take what it asks for, as long as that is there."""
@@ -149,11 +169,17 @@ class StudyState:
         while not session.stopped:
             arm = session.ask()
             queue = self._queues[arm]
-            if not queue or queue[0] not in self._ready:
+            head = next(iter(queue), None)
+            outcome = None if head is None else queue[head]
+            if outcome is None:
                 return
-            outcome = self._ready.pop(queue.popleft())
+            queue.popitem(last=False)
             session.tell(arm, outcome.reward, outcome.costs)
             self.tallies.used_observed += not outcome.asked
+            self.history.read(session, self._now)
+        self._over = True
+        for queue in self._queues:
+            queue.clear()
 
     # -- what is to be done next ------------------------------------------------------------------------------------
 
@@ -164,7 +190,7 @@ class StudyState:
     @property
     def n_waiting(self) -> int:
         """How many complete outcomes the explorer has not taken."""
-        return len(self._ready)
+        return self.tallies.told + self.tallies.observed - self.session.steps
 
     def choose(self) -> tuple[int, str]:
         """Return the arm of the next trial and where it comes from; the explorer must not have stopped.
@@ -185,12 +211,7 @@ class StudyState:
 
     def overdue(self, now: str) -> list[int]:
         """Return the trials whose lease has run out; the oldest first."""
-        found: list[int] = []
-        while self._leases and self._leases[0][1] not in self.pending:
-            heapq.heappop(self._leases)  # told or given up meanwhile
-        if self._leases and self._leases[0][0] <= now:
-            found = [trial for lease, trial in sorted(self._leases) if lease <= now and trial in self.pending]
-        return found
+        return self.pending.overdue(now)
 
     def alarm(self) -> dict[str, float]:
         """Return the constraints that the allocation is now proved to break, and by how much."""
@@ -201,20 +222,25 @@ class StudyState:
 
     def assumptions(self) -> list[str]:
         """What must be true, beside what every certificate assumes, for the proof to hold; in words."""
-        found = []
-        if self.tallies.replaced:
+        found, tallies = [], self.tallies
+        if tallies.replaced:
             found.append(
-                f"whether an outcome came back in time does not depend on its value ({self.tallies.replaced} "
-                "trials were given up and replaced)"
+                "whether and when an outcome was told, and whether its trial was given up, does not depend on its "
+                f"value ({tallies.replaced} given up, {tallies.replaced_late} of them told late, "
+                f"{tallies.replaced_by_hand} by hand)"
             )
-        if self.tallies.used_observed:
+        if tallies.used_observed:
             found.append(
                 "the outcomes that nobody had asked for are independent given their arm, and none was reported or left "
-                f"out for its value ({self.tallies.used_observed} of them were used)"
+                f"out for its value ({tallies.used_observed} of them were used)"
             )
         return found
 
     # -- snapshots --------------------------------------------------------------------------------------------------
+
+    def write(self) -> str:
+        """Return everything needed to go on from here, as text; the same for states of the same log."""
+        return json.dumps(self.pack(), separators=(",", ":"))
 
     def pack(self) -> dict[str, Any]:
         """Return everything needed to go on from here, as plain JSON types."""
@@ -225,12 +251,12 @@ class StudyState:
             "digest": self.digest,
             "lifecycle": self.lifecycle,
             "tallies": vars(self.tallies),
+            "history": self.history.pack(),
             "tripped": self.tripped,
             "acknowledged": list(self.acknowledged),
             "control_given": self._control_given.tolist(),
-            "queues": [list(queue) for queue in self._queues],
-            "ready": [[trial, *outcome] for trial, outcome in self._ready.items()],
-            "pending": [[trial, *rest] for trial, rest in self.pending.items()],
+            "pending": self.pending.pack(),
+            "queues": [_pack_queue(queue) for queue in self._queues],
             "session": self.session.state_dict(),
         }
 
@@ -243,13 +269,12 @@ class StudyState:
         state.session = Session.from_state_dict(saved["session"])
         state.seq, state.digest, state.lifecycle = saved["seq"], saved["digest"], saved["lifecycle"]
         vars(state.tallies).update(saved["tallies"])
+        state.history = History.unpack(saved["history"])
         state.tripped, state.acknowledged = saved["tripped"], tuple(saved["acknowledged"])
         state._control_given = np.array(saved["control_given"])
-        state._queues = [deque(queue) for queue in saved["queues"]]
-        state._ready = {trial: Outcome(reward, tuple(costs), asked) for trial, reward, costs, asked in saved["ready"]}
-        state.pending = {trial: (arm, lease) for trial, arm, lease in saved["pending"]}
-        state._leases = [(lease, trial) for trial, (_, lease) in state.pending.items() if lease is not None]
-        heapq.heapify(state._leases)
+        state.pending = UnderWay.unpack(saved["pending"])
+        state._queues = [_unpack_queue(queue, state.pending) for queue in saved["queues"]]
+        state._feed()
         return state
 
 
@@ -264,6 +289,29 @@ _RULES: dict[str, Callable[[StudyState, Mapping[str, Any]], None]] = {
     events.RESUMED: StudyState._on_resumed,
     events.ARCHIVED: StudyState._on_archived,
 }
+
+
+#: Kinds after which the explorer may have something to take.
+_FEEDING = {events.TOLD, events.OBSERVED, events.EXPIRED}
+
+
+def _pack_queue(queue: Queue) -> dict[str, list[Any]]:
+    """By column, which is the fastest to write and read: a lost trial may hold up a million outcomes."""
+    ready = [outcome for outcome in queue.values() if outcome is not None]
+    return {
+        "trials": list(queue),
+        "rewards": [outcome.reward for outcome in ready],
+        "costs": [list(costs) for costs in zip(*(outcome.costs for outcome in ready), strict=True)],
+        "asked": [int(outcome.asked) for outcome in ready],
+    }
+
+
+def _unpack_queue(saved: Mapping[str, Any], pending: UnderWay) -> Queue:
+    costs: Iterable[tuple[float, ...]] = zip(*saved["costs"], strict=True) if saved["costs"] else repeat(())
+    outcomes = map(Outcome, saved["rewards"], costs, map(bool, saved["asked"]))
+    queue: Queue = OrderedDict.fromkeys(saved["trials"])
+    queue.update(zip([trial for trial in queue if trial not in pending], outcomes, strict=True))
+    return queue
 
 
 def _most_wanted(mix: FloatArray, given: FloatArray) -> int:

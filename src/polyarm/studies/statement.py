@@ -1,5 +1,7 @@
 """What a study was stated to be when it was created; never changed afterwards."""
 
+import json
+from datetime import timedelta
 from typing import Any
 
 from pydantic import Field
@@ -9,6 +11,22 @@ from polyarm.errors import Checked, InvalidInput
 from polyarm.explorers.registry import find_explorer
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
+
+#: In seconds: ten years. What lasts longer is no lease, and ends after the calendar does.
+_LONGEST_LEASE = 10 * 366 * 86400.0
+
+
+def check_lease(lease: float | timedelta | None) -> float | None:
+    """Return a lease in seconds (None: trials never expire), or raise."""
+    seconds = lease.total_seconds() if isinstance(lease, timedelta) else lease
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_LEASE:
+        raise InvalidInput(
+            f"lease: expected more than 0 seconds and at most ten years ({_LONGEST_LEASE:.0f} s), got {lease!r}; leave "
+            "it out for trials that never expire"
+        )
+    return float(seconds)
 
 
 class Statement(Checked):
@@ -28,13 +46,31 @@ class Statement(Checked):
 
     def plan(self) -> Plan:
         """Make the explorer ready; it must be loaded if it is one of the user's own."""
-        if find_explorer(self.explorer).source_hash != self.source_hash:
+        how = "polyarm.load_explorer('FILE.py') does, or --explorer FILE.py on the command line"
+        try:
+            loaded = find_explorer(self.explorer)
+        except InvalidInput:
+            raise InvalidInput(
+                f"the study was created with explorer {self.explorer!r}, which is not loaded; load its file: {how}"
+            ) from None
+        if loaded.source_hash != self.source_hash:
             raise InvalidInput(
                 f"the study was created with another version of explorer {self.explorer!r} than the one that is "
-                "loaded; load its file as it was then"
+                f"loaded; load its file as it was then: {how}"
             )
         return make_plan(self.explorer, self.problem, self.settings)
 
     def document(self) -> dict[str, Any]:
         """Return the statement as plain JSON types."""
         return self.model_dump(mode="json")
+
+
+def read_stated(text: str) -> dict[str, Any]:
+    """Return a statement as it is stored, or raise when it is damaged."""
+    try:
+        stated = json.loads(text)
+    except ValueError:
+        stated = None
+    if not isinstance(stated, dict):
+        raise InvalidInput("the study's statement is damaged where it is stored; `polyarm study verify` says more")
+    return stated

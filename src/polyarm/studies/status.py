@@ -1,11 +1,10 @@
 """How a study stands, for people and programs."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from polyarm._json import finite
 from polyarm.studies.state import ARCHIVED, STOPPED, StudyState
-from polyarm.studies.storage import StudyRow
 
 # What `StudyStatus.state` may be beside STOPPED (by hand) and ARCHIVED.
 EXPLORING = "exploring"
@@ -48,12 +47,12 @@ class StudyStatus:
     created_at: str
 
 
-def describe(state: StudyState, row: StudyRow, now: str) -> StudyStatus:
+def describe(state: StudyState, name: str, created_at: str, now: str) -> StudyStatus:
     """Return the status of a study."""
     session, tallies = state.session, state.tallies
     problem = session.problem
     return StudyStatus(
-        name=row.name,
+        name=name,
         state=_name_state(state),
         explorer=session.plan.explorer.name,
         used=session.steps,
@@ -68,13 +67,13 @@ def describe(state: StudyState, row: StudyRow, now: str) -> StudyStatus:
         pulls=dict(zip(problem.arms, map(int, session.round.estimates.pulls), strict=True)),
         allocation=dict(zip(problem.arms, session.round.allocation.tolist(), strict=True)),
         waiting_for=None if session.stopped else problem.arms[session.ask()],
-        statistic=_finite(session.statistic),
-        threshold=_finite(session.threshold),
+        statistic=finite(session.statistic),
+        threshold=finite(session.threshold),
         expected_stop=session.expected_stop(),
         tripped=state.tripped,
         assumptions=tuple(state.assumptions()),
         events=state.seq,
-        created_at=row.created_at,
+        created_at=created_at,
     )
 
 
@@ -91,15 +90,20 @@ def _name_state(state: StudyState) -> str:
 def describe_end(state: StudyState) -> str:
     """Say how the exploration ended."""
     if state.session.infeasible:
-        return f"proved after {state.session.steps} pulls that no mix satisfies every constraint; nothing left to ask"
+        proved = f"proved after {state.session.steps} pulls that no mix satisfies every constraint"
+        return f"{under(state.assumptions(), proved)}; nothing left to ask"
     return f"finished after {state.session.steps} pulls; nothing left to ask: see recommend()"
 
 
-def describe_alarm(excess: Mapping[str, float]) -> str:
+def describe_alarm(excess: Mapping[str, float], assumptions: Iterable[str]) -> str:
     """Say what tripped the breaker, and what happens now."""
     broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in excess.items())
-    return f"the sampling is proved to break {broken}; trials follow the control mix until resume()"
+    proved = under(assumptions, f"the sampling is proved to break {broken}")
+    return f"{proved}; trials follow the control mix until resume()"
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def under(assumptions: Iterable[str], claim: str) -> str:
+    """Return a claim with what it assumes before it, as `Claims.under` puts it."""
+    for assumption in assumptions:
+        claim = f"if {assumption}: {claim}"
+    return claim

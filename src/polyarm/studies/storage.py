@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.engine import Connection, Engine
 
-from polyarm.errors import InvalidInput, StorageError
+from polyarm.errors import Conflict, InvalidInput, StorageError, UnknownStudy
 from polyarm.studies import migrations
-from polyarm.studies.events import GENESIS, Event, seal, write_payload
-from polyarm.studies.schema import REVISION, VERSION_TABLE, events, snapshots, studies, trials
+from polyarm.studies.address import parse_address, show_address
+from polyarm.studies.events import GENESIS, Event, StoredEvent, seal, write_payload
+from polyarm.studies.schema import REVISION, VERSION_TABLE, events, replies, snapshots, studies, trials
 
 DEFAULT_STORAGE = "sqlite:///polyarm.db"
 #: Names the storage where none is given.
@@ -100,23 +101,27 @@ class Writer:
         """Add a trial and return its number."""
         self.last_trial += 1
         row = TrialRow(self.last_trial, arm, state, None, {}, None, None)._replace(**fields)
-        self._new_trials[row.id] = _trial_columns(self.study.id, row)
+        self._new_trials[row.id] = trial_columns(self.study.id, row)
         return row.id
 
     def add_trials(self, rows: Iterable[TrialRow]) -> None:
         """Add trials that have their numbers already: an imported study's."""
         for row in rows:
-            self._new_trials[row.id] = _trial_columns(self.study.id, row)
+            self._new_trials[row.id] = trial_columns(self.study.id, row)
             self.last_trial = max(self.last_trial, row.id)
 
     def change_trial(self, row: TrialRow) -> None:
         """Replace what is stored of a trial."""
-        columns = _trial_columns(self.study.id, row)
+        columns = trial_columns(self.study.id, row)
         self._changed_trials[row.id] = {f"new_{name}": value for name, value in columns.items()}
 
     def events_after(self, seq: int) -> Iterator[Event]:
         """Yield the events that others have added since `seq`; this transaction's own are not among them."""
-        return _read_events(self._connection, self.study.id, seq, self.study.last_seq)
+        return (event.read() for event in self.stored_events_after(seq))
+
+    def stored_events_after(self, seq: int) -> Iterator[StoredEvent]:
+        """Yield the same as they are stored."""
+        return _select_events(self._connection, self.study.id, seq)
 
     def trials(self, ids: Sequence[int]) -> dict[int, TrialRow]:
         """Return these trials by number; those that do not exist are left out."""
@@ -125,6 +130,48 @@ class Writer:
             some = sa.and_(trials.c.study_id == self.study.id, trials.c.id.in_(ids[k : k + _LOOKUP]))
             found |= {row.id: row for row in map(_trial, self._connection.execute(sa.select(trials).where(some)))}
         return found
+
+    def stored_trials(self) -> Iterator[Mapping[str, Any]]:
+        """Yield every trial in order, as it is stored: see `trial_columns`."""
+        mine = sa.select(trials).where(trials.c.study_id == self.study.id).order_by(trials.c.id)
+        return (row._asdict() for row in self._connection.execute(mine))
+
+    def recall(self, key: str, request: str) -> Any:
+        """Return what was answered under a key, None if nothing was; raises if that was another request."""
+        mine = sa.and_(replies.c.study_id == self.study.id, replies.c.key == key)
+        row = self._connection.execute(sa.select(replies.c.request, replies.c.reply).where(mine)).one_or_none()
+        if row is None:
+            return None
+        if row.request != request:
+            raise Conflict(
+                f"key {key!r} was used for another request before; nothing changed. Repeat a request with its own key, "
+                "and give every new one a new key"
+            )
+        return json.loads(row.reply)
+
+    def remember(self, key: str, request: str, reply: Any, forget_before: str, lasting: bool = False) -> None:
+        """Keep an answer under a key; answers from before some time are forgotten, unless they are to last."""
+        outdated = sa.and_(replies.c.study_id == self.study.id, replies.c.at < forget_before, ~replies.c.lasting)
+        self._connection.execute(sa.delete(replies).where(outdated))
+        row = {
+            "study_id": self.study.id,
+            "key": key,
+            "request": request,
+            "reply": write_payload(reply),
+            "at": self.at,
+            "lasting": lasting,
+        }
+        self._connection.execute(sa.insert(replies), row)
+
+    def add_snapshot(self, seq: int, state: str) -> None:
+        """Keep a snapshot in place of the oldest."""
+        mine = snapshots.c.study_id == self.study.id
+        newest = sa.select(snapshots.c.seq).where(mine).order_by(snapshots.c.seq.desc())
+        kept = list(self._connection.scalars(newest))
+        if kept and kept[0] >= seq:
+            return  # somebody else was quicker
+        self._connection.execute(sa.delete(snapshots).where(mine, snapshots.c.seq.in_(kept[_KEPT_SNAPSHOTS - 1 :])))
+        self._connection.execute(sa.insert(snapshots), {"study_id": self.study.id, "seq": seq, "state": state})
 
     def save(self) -> None:
         """Send everything that was added."""
@@ -157,13 +204,16 @@ class Storage:
     """One database of studies."""
 
     def __init__(self, url: str) -> None:
-        self._url = _parse(url)
-        self.address = self._url.render_as_string(hide_password=True)
+        self._url = parse_address(url)
+        self.url = self._url.render_as_string(hide_password=False)
+        self.address = show_address(self._url)
+        self._file = str(self._url.database) if self._url.get_backend_name() == "sqlite" else None
         self._engine = self._make_engine()
         self._process = os.getpid()
         try:
             with self._translated():
                 self._prepare()
+                self._identity, self._gone = self._identify(), False
         except BaseException:
             self.close()
             raise
@@ -173,8 +223,8 @@ class Storage:
         self._engine.dispose()
 
     def _make_engine(self) -> Engine:
-        if self._url.get_backend_name() == "sqlite":
-            folder = Path(str(self._url.database)).resolve().parent
+        if self._file is not None:
+            folder = Path(self._file).parent
             if not folder.is_dir():
                 raise InvalidInput(f"storage {self.address}: there is no folder {folder}; create it first")
             engine = sa.create_engine(self._url, connect_args={"timeout": _PATIENCE})
@@ -182,7 +232,10 @@ class Storage:
             sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
-            return sa.create_engine(self._url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            # Whoever waits for a study's lock must then see what the others did, whatever the server's default is.
+            return sa.create_engine(
+                self._url.set(drivername="postgresql+psycopg"), pool_pre_ping=True, isolation_level="READ COMMITTED"
+            )
         except ImportError:
             raise InvalidInput(
                 f"storage {self.address}: PostgreSQL needs psycopg: pip install 'polyarm[postgres]'"
@@ -205,18 +258,41 @@ class Storage:
         """Turn failures of the database into words."""
         try:
             yield
-        except sa.exc.DBAPIError as error:
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:  # the latter: too many wait for a connection
+            cause = _first_line(getattr(error, "orig", error))
             raise StorageError(
-                f"storage {self.address}: {_first_line(error.orig)}; the call was recorded whole or not at all: set "
-                "the storage right and make it again (a tell that is in already changes nothing)"
+                f"storage {self.address}: {cause}; the call was recorded whole or not at all: set the storage right "
+                "and make it again: a tell, or a call with a key, never counts twice; before any other, see what is in"
             ) from error
+
+    def _identify(self) -> tuple[int, int] | None:
+        """Which file the address leads to, if it is that of a file and there is one."""
+        try:
+            found = None if self._file is None else os.stat(self._file)
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the file that was opened has been removed, or another put in its place; once gone, always gone."""
+        self._gone = self._gone or self._identify() != self._identity
+        return self._gone
+
+    def _require_file(self) -> None:
+        """SQLite would go on writing to a file that nobody can find any more."""
+        if self.is_gone:
+            raise StorageError(
+                f"storage {self.address}: the file was removed or replaced while it was open; nothing was recorded: "
+                "put it back, or load the study anew to go on with what is there now"
+            )
 
     def _prepare(self) -> None:
         """Create or bring up to date the tables; several processes may do so at once."""
         with self.engine.connect() as connection:
             if _revision(connection) == REVISION:
                 return
-        if self._url.get_backend_name() == "sqlite":
+        if self._file is not None:
             _patiently(lambda: _use_wal(self.engine))
         with self._writing.begin() as connection:
             if connection.dialect.name == "postgresql":
@@ -224,6 +300,13 @@ class Storage:
             found = _revision(connection)
             if found != REVISION:
                 _migrate(connection, self.address, found)
+
+    @contextmanager
+    def transaction(self, writes: bool = False) -> Iterator[Connection]:
+        """Use the database directly, for tables that are not a study's: all of the block, or nothing."""
+        self._require_file()
+        with self._translated(), (self._writing if writes else self.engine).begin() as connection:
+            yield connection
 
     # -- studies --------------------------------------------------------------------------------------------------
 
@@ -239,11 +322,11 @@ class Storage:
             "last_digest": GENESIS,
             "last_trial": 0,
         }
-        with self._translated(), self._writing.begin() as connection:
+        with self.transaction(writes=True) as connection:
             try:
                 added = connection.execute(sa.insert(studies).returning(studies), row).one()
             except sa.exc.IntegrityError:
-                raise InvalidInput(
+                raise Conflict(
                     f"study {name!r} exists already in {self.address}: load_study({name!r}) goes on with it; or choose "
                     "another name, or delete it"
                 ) from None
@@ -253,25 +336,25 @@ class Storage:
 
     def find_study(self, name: str) -> StudyRow:
         """Return a study by name, or raise."""
-        with self._translated(), self.engine.connect() as connection:
+        with self.transaction() as connection:
             row = connection.execute(sa.select(studies).where(studies.c.name == name)).one_or_none()
             if row is None:
                 known = list(connection.scalars(sa.select(studies.c.name).order_by(studies.c.name).limit(20)))
         if row is None:
             there = f"there are: {', '.join(known)}" if known else "there is none at all"
-            raise InvalidInput(f"no study {name!r} in {self.address}; {there}")
+            raise UnknownStudy(f"no study {name!r} in {self.address}; {there}")
         return StudyRow(*row)
 
     def list_studies(self) -> list[StudyRow]:
         """Return all studies by name."""
-        with self._translated(), self.engine.connect() as connection:
+        with self.transaction() as connection:
             return [StudyRow(*row) for row in connection.execute(sa.select(studies).order_by(studies.c.name))]
 
     def delete_study(self, study_id: int) -> None:
         """Remove a study with everything that belongs to it."""
-        with self._translated(), self._writing.begin() as connection:
+        with self.transaction(writes=True) as connection:
             _lock(connection, study_id)
-            for table in (events, trials, snapshots):
+            for table in (events, trials, snapshots, replies):
                 connection.execute(sa.delete(table).where(table.c.study_id == study_id))
             connection.execute(sa.delete(studies).where(studies.c.id == study_id))
 
@@ -280,27 +363,36 @@ class Storage:
     @contextmanager
     def write(self, study_id: int, at: str) -> Iterator[Writer]:
         """Change a study: nothing is stored unless the block ends well."""
-        with self._translated(), self._writing.begin() as connection:
+        with self.transaction(writes=True) as connection:
             row = _lock(connection, study_id)
             if row is None:
-                raise InvalidInput(f"the study was deleted from {self.address} by somebody else")
+                raise UnknownStudy(f"no such study in {self.address}, or not any more: somebody deleted it")
             writer = Writer(connection, row, at)
             yield writer
             writer.save()
 
     def read_study(self, study_id: int) -> StudyRow:
         """Return a study as it is stored now."""
-        with self._translated(), self.engine.connect() as connection:
+        with self.transaction() as connection:
             row = connection.execute(sa.select(studies).where(studies.c.id == study_id)).one_or_none()
         if row is None:
-            raise InvalidInput(f"the study was deleted from {self.address} by somebody else")
+            raise UnknownStudy(f"no such study in {self.address}, or not any more: somebody deleted it")
         return StudyRow(*row)
+
+    def read_events(self, study_id: int, after: int, last: int) -> list[Event]:
+        """Return the events with a number above `after`, up to `last`."""
+        with self.transaction() as connection:
+            return [event.read() for event in _select_events(connection, study_id, after, last)]
 
     def events_after(self, study_id: int, seq: int) -> Iterator[Event]:
         """Yield the events with a higher number; holds no lock between chunks."""
+        return (event.read() for event in self.stored_events_after(study_id, seq))
+
+    def stored_events_after(self, study_id: int, seq: int) -> Iterator[StoredEvent]:
+        """Yield the same as they are stored."""
         while True:
-            with self._translated(), self.engine.connect() as connection:
-                chunk = list(_read_events(connection, study_id, seq, seq + _CHUNK))
+            with self.transaction() as connection:
+                chunk = list(_select_events(connection, study_id, seq, most=_CHUNK))
             yield from chunk
             if len(chunk) < _CHUNK:
                 return
@@ -311,7 +403,7 @@ class Storage:
         last = 0
         while True:
             wanted = sa.and_(trials.c.study_id == study_id, trials.c.id > last)
-            with self._translated(), self.engine.connect() as connection:
+            with self.transaction() as connection:
                 rows = connection.execute(sa.select(trials).where(wanted).order_by(trials.c.id).limit(_CHUNK)).all()
             yield from map(_trial, rows)
             if len(rows) < _CHUNK:
@@ -321,21 +413,16 @@ class Storage:
     def snapshots_of(self, study_id: int) -> Iterator[tuple[int, str]]:
         """Yield the snapshots of a study, the newest first."""
         chosen = sa.select(snapshots.c.seq, snapshots.c.state).where(snapshots.c.study_id == study_id)
-        with self._translated(), self.engine.connect() as connection:
+        with self.transaction() as connection:
             rows = connection.execute(chosen.order_by(snapshots.c.seq.desc())).all()
         return ((row.seq, row.state) for row in rows)
 
     def add_snapshot(self, study_id: int, seq: int, state: str) -> None:
-        """Keep a snapshot in place of the oldest."""
-        mine = snapshots.c.study_id == study_id
-        with self._translated(), self._writing.begin() as connection:
-            if _lock(connection, study_id) is None:
-                return  # deleted meanwhile
-            kept = list(connection.scalars(sa.select(snapshots.c.seq).where(mine).order_by(snapshots.c.seq.desc())))
-            if kept and kept[0] >= seq:
-                return  # somebody else was quicker
-            connection.execute(sa.delete(snapshots).where(mine, snapshots.c.seq.in_(kept[_KEPT_SNAPSHOTS - 1 :])))
-            connection.execute(sa.insert(snapshots), {"study_id": study_id, "seq": seq, "state": state})
+        """Keep a snapshot in place of the oldest, unless the study was deleted meanwhile."""
+        with self.transaction(writes=True) as connection:
+            row = _lock(connection, study_id)
+            if row is not None:
+                Writer(connection, row, at="").add_snapshot(seq, state)
 
 
 _OPEN: dict[str, Storage] = {}
@@ -344,31 +431,18 @@ _OPENING = threading.Lock()
 
 def open_storage(url: str) -> Storage:
     """Return the storage at an address, one per process; its tables are created when there are none."""
+    whole = parse_address(url).render_as_string(hide_password=False)
     with _OPENING:
-        if url not in _OPEN:
-            _OPEN[url] = Storage(url)
-        return _OPEN[url]
+        if whole in _OPEN and _OPEN[whole].is_gone:
+            _OPEN.pop(whole).close()
+        if whole not in _OPEN:
+            _OPEN[whole] = Storage(whole)
+        return _OPEN[whole]
 
 
 def storage_url(url: str | None) -> str:
     """Return an address, or the one that the environment names, or a file in this folder."""
     return url or os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE
-
-
-def _parse(text: str) -> URL:
-    expected = "expected sqlite:///file.db or postgresql://user:password@host/database"
-    try:
-        url = make_url(text)
-    except (sa.exc.ArgumentError, ValueError):
-        raise InvalidInput(f"storage: {expected}, got {text!r}") from None
-    kind = url.get_backend_name()
-    if kind not in {"sqlite", "postgresql"}:
-        raise InvalidInput(f"storage: {expected}, got {url.render_as_string(hide_password=True)!r}")
-    if kind == "sqlite" and url.database in {None, "", ":memory:"}:
-        raise InvalidInput(
-            f"storage: {expected}, got {text!r}: a study outlives its process; for one that need not, use make_explorer"
-        )
-    return url
 
 
 def _first_line(error: BaseException | None) -> str:
@@ -438,16 +512,21 @@ def _lock(connection: Connection, study_id: int) -> StudyRow | None:
     return None if row is None else StudyRow(*row)
 
 
-def _read_events(connection: Connection, study_id: int, after: int, last: int) -> Iterator[Event]:
+def _select_events(
+    connection: Connection, study_id: int, after: int, last: int | None = None, most: int | None = None
+) -> Iterator[StoredEvent]:
     columns = (events.c.seq, events.c.at, events.c.kind, events.c.payload, events.c.digest)
-    wanted = sa.and_(events.c.study_id == study_id, events.c.seq > after, events.c.seq <= last)
-    for seq, at, kind, payload, digest in connection.execute(sa.select(*columns).where(wanted).order_by(events.c.seq)):
-        yield Event(seq, at, kind, json.loads(payload), digest)
+    chosen = sa.select(*columns).where(events.c.study_id == study_id, events.c.seq > after)
+    if last is not None:
+        chosen = chosen.where(events.c.seq <= last)
+    for row in connection.execute(chosen.order_by(events.c.seq).limit(most)):
+        yield StoredEvent(*row)
 
 
 def _trial(row: Any) -> TrialRow:
     return TrialRow(row.id, row.arm, row.state, row.reward, json.loads(row.costs), row.asked_at, row.told_at)
 
 
-def _trial_columns(study_id: int, row: TrialRow) -> dict[str, Any]:
+def trial_columns(study_id: int, row: TrialRow) -> dict[str, Any]:
+    """Return a trial as it is stored."""
     return {"study_id": study_id, **row._asdict(), "costs": write_payload(row.costs)}

@@ -1,5 +1,6 @@
 """A durable experiment: ask for trials, tell their outcomes, from as many processes as you like."""
 
+import hashlib
 import json
 import logging
 import threading
@@ -7,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +16,25 @@ from polyarm.engine.certificate import Certificate, make_certificate
 from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.replay import read_outcomes
-from polyarm.errors import ExplorationOver, InvalidInput, StudyHalted
+from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError, StorageError, StudyHalted
 from polyarm.problem import Problem
 from polyarm.studies import events
-from polyarm.studies.events import Event
-from polyarm.studies.state import ARCHIVED, STOPPED, StudyState
-from polyarm.studies.statement import Statement
-from polyarm.studies.status import StudyStatus, describe, describe_alarm, describe_end
-from polyarm.studies.storage import RUNNING, Storage, StudyRow, TrialRow, Writer
+from polyarm.studies.events import Event, StoredEvent
+from polyarm.studies.state import ARCHIVED, HAND, LEASE, STOPPED, StudyState
+from polyarm.studies.statement import Statement, read_stated
+from polyarm.studies.status import StudyStatus, describe, describe_alarm, describe_end, under
+from polyarm.studies.storage import RUNNING, Storage, StudyRow, Writer
+from polyarm.studies.tell_file import read_reports
 from polyarm.studies.trial import (
     EXPIRED,
     OBSERVED,
     PENDING,
+    Observed,
     Report,
     Told,
     Trial,
+    check_arm,
+    check_number,
     check_report,
     merge,
     read_time,
@@ -40,8 +46,13 @@ Clock = Callable[[], datetime]
 
 #: Events between snapshots: what opening a study may have to replay.
 SNAPSHOT_EVERY = 2_000
+#: Where many outcomes wait, snapshots are large and more rare: the log grows by this share of the outcomes meanwhile.
+_SNAPSHOT_SHARE = 0.125
 #: Nobody hands out more at once.
 _LARGEST_BATCH = 1_000_000
+#: How long a request may be repeated under its key.
+_KEYS_LAST = timedelta(days=2)
+_LONGEST_KEY = 200
 
 _log = logging.getLogger("polyarm")
 
@@ -51,11 +62,44 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def recommend_from(state: StudyState) -> Recommendation:
+    """Return the mix to choose by a study's state, with what the study itself has to assume."""
+    try:
+        answer = state.session.recommend()
+    except NoFeasibleMix as error:
+        raise NoFeasibleMix(under(state.assumptions(), str(error))) from None
+    claims = answer.claims
+    for assumption in state.assumptions():
+        claims = claims.under(assumption, "the study cannot know")
+    return replace(answer, claims=claims)
+
+
+def _once(
+    writer: Writer, key: str | None, request: list[Any], act: Callable[[], Any], lasting: bool = False
+) -> tuple[Any, bool]:
+    """Do something and return its answer in JSON types; under a key that was used for it before, that answer again.
+
+    Also returns whether it was done before. Answers are kept for some days, those that are `lasting` for ever.
+    """
+    if key is None:
+        return act(), False
+    if not isinstance(key, str) or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
+        raise InvalidInput(f"key: expected 1 to {_LONGEST_KEY} printable characters, got {key!r}")
+    digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    reply = writer.recall(key, digest)
+    if reply is not None:
+        return reply, True
+    reply = act()
+    writer.remember(key, digest, reply, write_time(read_time(writer.at) - _KEYS_LAST), lasting)
+    return reply, False
+
+
 class Study:
     """One experiment in a storage; get one from `create_study` or `load_study`.
 
     Every method that changes anything is one transaction: when it returns, what it did is on disk; when it raises,
-    nothing was done. Objects of many processes and threads may work on one study at once.
+    nothing was done, but for a `StorageError`: then it was recorded whole or not at all. Objects of many processes and
+    threads may work on one study at once.
     """
 
     def __init__(self, storage: Storage, row: StudyRow, clock: Clock = utc_now) -> None:
@@ -65,17 +109,37 @@ class Study:
         self._guard = threading.RLock()
         self._state: StudyState | None = None
         self._snapshot_seq = 0
+        self._unread = 0  # events that this object has added and not looked at since
+        self._row = row
         self.name = row.name
-        self.created_at = read_time(row.created_at)
-        self.statement = Statement(**json.loads(row.statement))
 
     def __repr__(self) -> str:
         return f"<Study {self.name!r} in {self._storage.address}>"
+
+    @cached_property
+    def statement(self) -> Statement:
+        """What the study was stated to be when it was created."""
+        return Statement(**self.stated)
+
+    @cached_property
+    def stated(self) -> dict[str, Any]:
+        """The same as it is stored."""
+        return read_stated(self._row.statement)
+
+    @property
+    def created_at(self) -> datetime:
+        """When the study was created."""
+        return read_time(self._row.created_at)
 
     @property
     def problem(self) -> Problem:
         """The problem being explored."""
         return self.statement.problem
+
+    @property
+    def id(self) -> int:
+        """The number of the study in its storage; never given to another."""
+        return self._id
 
     @property
     def storage(self) -> str:
@@ -84,31 +148,45 @@ class Study:
 
     # -- asking and telling -----------------------------------------------------------------------------------------
 
-    def ask(self, n: int = 1) -> list[Trial]:
+    def ask(self, n: int = 1, key: str | None = None) -> list[Trial]:
         """Hand out `n` trials: pull each one's arm and tell what it gave, in any order, whenever it is known.
 
         Trials under way count as pulls to come. Asking for many more than the explorer is sure to want is allowed; the
-        further a batch reaches ahead, the more of it may turn out not to be needed.
+        further a batch reaches ahead, the more of it may turn out not to be needed. Asking again with the same `key`
+        (any text of your own, kept for two days) hands out the same trials: for callers who may miss the answer.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _LARGEST_BATCH:
             raise InvalidInput(f"n: expected a whole number, 1 to {_LARGEST_BATCH}, got {n!r}")
         self._give_up_overdue()
         with self._changing() as (writer, state):
-            self._require_lifecycle(writer, RUNNING)
-            if state.session.stopped:
-                raise ExplorationOver(f"study {self.name!r}: {describe_end(state)}")
-            self._trip(writer, state)
-            lease = None
-            if self.statement.lease is not None:
-                lease = read_time(writer.at) + timedelta(seconds=self.statement.lease)
-            until = None if lease is None else write_time(lease)
-            given = []
-            for _ in range(n):
-                arm, route = state.choose()
-                trial = writer.add_trial(arm, PENDING, asked_at=writer.at)
-                asked = {"trial": trial, "arm": arm, "lease_until": until, "route": route}
-                state.apply(writer.append(events.ASKED, asked))
-                given.append(Trial(trial, self.problem.arms[arm], arm, lease, route))
+            known = state.tripped
+            given, _ = _once(
+                writer, key, ["ask", n], lambda: [trial.document() for trial in self._hand_out(writer, state, n)]
+            )
+            alarm = state.tripped if state.tripped is not known else None
+            words = "" if alarm is None else describe_alarm(alarm, state.assumptions())
+        if words:
+            _log.warning("study %r: %s", self.name, words)
+        return [Trial.from_document(trial) for trial in given]
+
+    def _hand_out(self, writer: Writer, state: StudyState, n: int) -> list[Trial]:
+        self._require_lifecycle(writer, RUNNING)
+        if state.session.stopped:
+            raise ExplorationOver(f"study {self.name!r}: {describe_end(state)}")
+        excess = state.alarm()
+        if excess:
+            state.apply(writer.append(events.TRIPPED, {"excess": excess}))
+        lease = None
+        if self.statement.lease is not None:
+            lease = read_time(writer.at) + timedelta(seconds=self.statement.lease)
+        until = None if lease is None else write_time(lease)
+        given = []
+        for _ in range(n):
+            arm, route = state.choose()
+            trial = writer.add_trial(arm, PENDING, asked_at=writer.at)
+            asked = {"trial": trial, "arm": arm, "lease_until": until, "route": route}
+            state.apply(writer.append(events.ASKED, asked))
+            given.append(Trial(trial, self.problem.arms[arm], arm, lease, route))
         return given
 
     def tell(self, trial: Trial | int, reward: float | None = None, costs: Costs | None = None) -> Told:
@@ -119,18 +197,46 @@ class Study:
         """
         return self.tell_many([(trial, reward, costs)])[0]
 
-    def tell_many(self, tells: Iterable[tuple[Trial | int, float | None, Costs | None]]) -> list[Told]:
-        """Record many outcomes, `(trial, reward, costs)` each, at once: all of them, or none when one is wrong."""
-        reports = [check_report(self.problem, *tell) for tell in tells]
-        with self._writing() as writer:
-            self._require_lifecycle(writer, RUNNING, STOPPED)
-            rows = writer.trials(sorted({report.trial for report in reports}))
-            return [self._take_in(writer, rows, report) for report in reports]
+    def tell_many(
+        self, tells: Iterable[tuple[Trial | int, float | None, Costs | None]], key: str | None = None
+    ) -> list[Told]:
+        """Record many outcomes, `(trial, reward, costs)` each, at once: all of them, or none when one is wrong.
+
+        With a `key`, a repetition gets the answer of the first time.
+        """
+        return self._tell([check_report(self.problem, *tell) for tell in tells], key)
+
+    def tell_file(self, path: str | Path) -> list[Told]:
+        """Record the rows of a CSV or Parquet file (columns: id, reward, the unknown constraints): all, or none.
+
+        An empty cell is not known yet. A column `arm`, if there is one, must name the arms of the trials.
+        """
+        return self._tell(read_reports(path, self.problem), None)
+
+    def _tell(self, reports: Sequence[Report], key: str | None) -> list[Told]:
+        request = ["tell", [(report.trial, report.reward, report.costs) for report in reports]]
+        with self._adding() as writer:
+            told, _ = _once(writer, key, request, lambda: self._take_all_in(writer, reports))
+        return [Told.from_document(one) for one in told]
+
+    def _take_all_in(self, writer: Writer, reports: Sequence[Report]) -> list[dict[str, Any]]:
+        self._require_lifecycle(writer, RUNNING, STOPPED)
+        rows = writer.trials(sorted({report.trial for report in reports}))
+        told = []
+        for report in reports:
+            try:
+                told.append(self._take_in(writer, rows, report).document())
+            except InvalidInput as error:
+                if not report.where:
+                    raise
+                raise type(error)(f"{report.where}: {error}") from None
+        return told
 
     def _take_in(self, writer: Writer, rows: dict[int, Any], report: Report) -> Told:
         if report.trial not in rows:
             asked = f"1 to {writer.last_trial}" if writer.last_trial else "none yet"
             raise InvalidInput(f"trial {report.trial} was never asked for in study {self.name!r}; its trials: {asked}")
+        check_arm(report, self.problem.arms[rows[report.trial].arm])
         row, told = merge(rows[report.trial], report, self.problem, writer.at)
         if told.status != "duplicate":
             rows[report.trial] = row
@@ -151,28 +257,44 @@ class Study:
         """Record an outcome that nobody asked for; returns the number of its trial. The certificate will say so."""
         return self.observe_many([(arm, reward, costs)])[0]
 
-    def observe_many(self, rows: Iterable[tuple[int | str, float, Costs]]) -> list[int]:
-        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all, or none when one is wrong."""
+    def observe_many(self, rows: Iterable[tuple[int | str, float, Costs]], key: str | None = None) -> list[int]:
+        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all, or none when one is wrong.
+
+        The same outcomes twice are two sets of outcomes, unless they come under the same `key`, at whatever time.
+        """
+        return list(self._observe(rows, key).trials)
+
+    def observe_file(self, path: str | Path, again: bool = False) -> Observed:
+        """Record the rows of a CSV or Parquet file (columns: arm, reward, the unknown constraints) as observed.
+
+        The same file a second time changes nothing, and the answer says so, unless it is to count `again`.
+        """
+        rows = list(read_outcomes(path, self.problem))
+        return self._observe(rows, None if again else f"file {_digest_file(path)}")
+
+    def _observe(self, rows: Iterable[tuple[int | str, float, Costs]], key: str | None) -> Observed:
         checked = [
             (self.problem.arm_index(arm), check_outcome("reward", reward), check_costs(self.problem, costs))
             for arm, reward, costs in rows
         ]
-        numbers = []
-        with self._writing() as writer:
-            self._require_lifecycle(writer, RUNNING, STOPPED)
-            for arm, reward, by_name in checked:
-                trial = writer.add_trial(arm, OBSERVED, reward=reward, costs=by_name, told_at=writer.at)
-                writer.append(events.OBSERVED, {"trial": trial, "arm": arm, "reward": reward, "costs": by_name})
-                numbers.append(trial)
-        return numbers
+        with self._adding() as writer:
+            trials, repeated = _once(
+                writer, key, ["observe", checked], lambda: self._note_all(writer, checked), lasting=True
+            )
+        return Observed(tuple(trials), repeated)
 
-    def observe_file(self, path: str | Path) -> list[int]:
-        """Record the rows of a CSV or Parquet file (columns: arm, reward, the unknown constraints) as observed."""
-        return self.observe_many(read_outcomes(path, self.problem))
+    def _note_all(self, writer: Writer, checked: Sequence[tuple[int, float, dict[str, float]]]) -> list[int]:
+        self._require_lifecycle(writer, RUNNING, STOPPED)
+        numbers = []
+        for arm, reward, by_name in checked:
+            trial = writer.add_trial(arm, OBSERVED, reward=reward, costs=by_name, told_at=writer.at)
+            writer.append(events.OBSERVED, {"trial": trial, "arm": arm, "reward": reward, "costs": by_name})
+            numbers.append(trial)
+        return numbers
 
     def expire(self, *trials: Trial | int) -> None:
         """Give trials up by hand, as if their lease had run out: their arms will be asked again if need be."""
-        numbers = [trial.id if isinstance(trial, Trial) else trial for trial in trials]
+        numbers = [check_number(trial) for trial in trials]
         with self._changing() as (writer, state):
             self._require_lifecycle(writer, RUNNING, STOPPED)
             for number in numbers:
@@ -180,7 +302,7 @@ class Study:
                     raise InvalidInput(
                         f"trial {number} is not under way: it is told or given up, or was never asked for"
                     )
-            self._expire(writer, state, numbers)
+            self._expire(writer, state, numbers, HAND)
 
     # -- what is known ----------------------------------------------------------------------------------------------
 
@@ -191,40 +313,49 @@ class Study:
         Trials whose lease has run out are given up first: that may be what it waits for.
         """
         self._give_up_overdue()
-        return self._read().session.stopped
+        with self.reading() as state:
+            return state.session.stopped
 
     @property
     def session(self) -> Session:
-        """The explorer as it stands; changing it changes nothing that is stored."""
-        return self._read().session
+        """A copy of the explorer as it stands: changing it changes nothing of the study."""
+        with self.reading() as state:
+            return Session.from_state_dict(state.session.state_dict())
+
+    @contextmanager
+    def reading(self) -> Iterator[StudyState]:
+        """Look at the state as of the last event, while no other thread of this process changes it."""
+        with self._guard:
+            yield self._read()
 
     def recommend(self) -> Recommendation:
         """Return the current mix, what is proved of it and under which assumptions; works before the explorer stops."""
-        state = self._read()
-        answer = state.session.recommend()
-        claims = answer.claims
-        for assumption in state.assumptions():
-            claims = claims.under(assumption, "the study cannot know")
-        return replace(answer, claims=claims)
+        with self.reading() as state:
+            return recommend_from(state)
 
     def certificate(self) -> Certificate:
         """Return what was proved, with every number needed to check it; see docs/guarantee.md."""
-        state = self._read()
-        return make_certificate(
-            state.session,
-            {
-                "name": self.name,
-                "events": state.seq,
-                "digest": state.digest,
-                **vars(state.tallies),
-                "assumptions": state.assumptions(),
-            },
-        )
+        with self.reading() as state:
+            return make_certificate(
+                state.session,
+                {
+                    "name": self.name,
+                    "events": state.seq,
+                    "digest": state.digest,
+                    **vars(state.tallies),
+                    "assumptions": state.assumptions(),
+                },
+            )
 
     def status(self) -> StudyStatus:
         """Return how the study stands."""
-        row = self._storage.read_study(self._id)
-        return describe(self._read(), row, write_time(self._clock()))
+        self._storage.read_study(self._id)  # raises when somebody has deleted it
+        with self.reading() as state:
+            return self.describe(state)
+
+    def describe(self, state: StudyState) -> StudyStatus:
+        """Return how the study stands by a state of it that is being read."""
+        return describe(state, self.name, self._row.created_at, write_time(self._clock()))
 
     def trials(self) -> Iterator[dict[str, Any]]:
         """Yield every trial: id, arm, state, reward, costs, asked_at, told_at."""
@@ -245,22 +376,33 @@ class Study:
 
     def stop(self, reason: str = "") -> None:
         """Hand out no more trials until `resume`; outcomes are still taken."""
-        self._set_lifecycle(events.STOPPED, STOPPED, {"reason": reason}, RUNNING, STOPPED)
+        with self._changing() as (writer, state):
+            self._require_lifecycle(writer, RUNNING, STOPPED)
+            self._set_lifecycle(writer, state, STOPPED, events.STOPPED, {"reason": reason})
 
     def resume(self) -> None:
-        """Go on after `stop`, `archive`, or the breaker: constraints that tripped it will not trip it again."""
-        self._set_lifecycle(events.RESUMED, RUNNING, {}, RUNNING, STOPPED, ARCHIVED)
+        """Go on after `stop` or `archive`; of a study that is running, acknowledge the breaker's alarm.
+
+        Constraints whose alarm was acknowledged will not trip the breaker again. A study that was stopped or archived
+        while it was tripped stays so: resume it once more to acknowledge.
+        """
+        with self._changing() as (writer, state):
+            if writer.lifecycle != RUNNING:
+                self._set_lifecycle(writer, state, RUNNING, events.RESUMED, {"acknowledged": []})
+            elif state.tripped is not None:
+                state.apply(writer.append(events.RESUMED, {"acknowledged": sorted(state.tripped)}))
 
     def archive(self) -> None:
         """Close the study: no trial, no outcome, until `resume`."""
-        self._set_lifecycle(events.ARCHIVED, ARCHIVED, {}, RUNNING, STOPPED, ARCHIVED)
-
-    def _set_lifecycle(self, kind: str, lifecycle: str, payload: Mapping[str, Any], *allowed: str) -> None:
         with self._changing() as (writer, state):
-            self._require_lifecycle(writer, *allowed)
-            if lifecycle != writer.lifecycle or state.tripped is not None:
-                writer.lifecycle = lifecycle
-                state.apply(writer.append(kind, payload))
+            self._set_lifecycle(writer, state, ARCHIVED, events.ARCHIVED, {})
+
+    def _set_lifecycle(
+        self, writer: Writer, state: StudyState, lifecycle: str, kind: str, payload: Mapping[str, Any]
+    ) -> None:
+        if lifecycle != writer.lifecycle:
+            writer.lifecycle = lifecycle
+            state.apply(writer.append(kind, payload))
 
     def _require_lifecycle(self, writer: Writer, *allowed: str) -> None:
         if writer.lifecycle not in allowed:
@@ -276,24 +418,32 @@ class Study:
             state = self._read()
             if state.lifecycle == RUNNING and state.overdue(write_time(self._clock())):
                 with self._changing() as (writer, current):
-                    self._expire(writer, current, current.overdue(writer.at))
+                    if writer.lifecycle == RUNNING:  # nobody has halted it meanwhile
+                        self._expire(writer, current, current.overdue(writer.at), LEASE)
 
-    def _expire(self, writer: Writer, state: StudyState, trials: Sequence[int]) -> None:
+    def _expire(self, writer: Writer, state: StudyState, trials: Sequence[int], by: str) -> None:
         for row in writer.trials(trials).values():
             writer.change_trial(row._replace(state=EXPIRED))
-            state.apply(writer.append(events.EXPIRED, {"trial": row.id}))
-
-    def _trip(self, writer: Writer, state: StudyState) -> None:
-        excess = state.alarm()
-        if excess:
-            _log.warning("study %r: %s", self.name, describe_alarm(excess))
-            state.apply(writer.append(events.TRIPPED, {"excess": excess}))
+            state.apply(writer.append(events.EXPIRED, {"trial": row.id, "by": by}))
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
         """Change the study without looking at the explorer."""
         with self._guard, self._storage.write(self._id, write_time(self._clock())) as writer:
             yield writer
+
+    @contextmanager
+    def _adding(self) -> Iterator[Writer]:
+        """Add outcomes; after many of them look at the log, so that a snapshot is left for those who open the study."""
+        with self._guard:
+            with self._writing() as writer:
+                yield writer
+            self._unread += writer.last_seq - writer.study.last_seq
+            if self._unread >= SNAPSHOT_EVERY:
+                try:
+                    self._read()
+                except Exception as error:  # noqa: BLE001  (an explorer that is not loaded, say: what was added is in)
+                    _log.warning("study %r: no snapshot was taken: %s", self.name, error)
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Writer, StudyState]]:
@@ -306,15 +456,16 @@ class Study:
                     state.apply(event)
                 try:
                     yield writer, state
-                except BaseException:
-                    if state.seq == writer.study.last_seq:
-                        self._state = state  # nothing was decided
+                except PolyarmError:
+                    if writer.last_seq == writer.study.last_seq:
+                        self._state = state  # refused, and nothing was done to it
                     raise
             self._state = state
 
     def _read(self) -> StudyState:
         """Return the state as of the last event, and keep a snapshot now and then."""
         with self._guard:
+            self._unread = 0
             state, self._state = self._state or self._open(), None
             for event in self._storage.events_after(self._id, state.seq):
                 state.apply(event)
@@ -326,23 +477,27 @@ class Study:
     # -- for verification -------------------------------------------------------------------------------------------
 
     @contextmanager
-    def held(self) -> Iterator[tuple[Writer, StudyState]]:
+    def held(self) -> Iterator[Writer]:
         """Keep everybody else from changing the study for a while."""
-        with self._changing() as (writer, state):
-            yield writer, state
+        with self._writing() as writer:
+            yield writer
+
+    def stored_events(self) -> Iterator[StoredEvent]:
+        """Yield the log as it is stored."""
+        return self._storage.stored_events_after(self._id, 0)
 
     def stored_snapshots(self) -> Iterator[tuple[int, str]]:
-        """Yield the snapshots as stored, by event."""
+        """Yield the snapshots as they are stored, by event."""
         return self._storage.snapshots_of(self._id)
 
-    def stored_trials(self) -> Iterator[TrialRow]:
-        """Yield the trials as stored."""
-        return self._storage.trials_of(self._id)
-
     def _keep_now_and_then(self, state: StudyState) -> None:
-        if state.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
-            self._storage.add_snapshot(self._id, state.seq, json.dumps(state.pack()))
-            self._snapshot_seq = state.seq
+        if state.seq - self._snapshot_seq < max(SNAPSHOT_EVERY, _SNAPSHOT_SHARE * state.n_waiting):
+            return
+        self._snapshot_seq = state.seq
+        try:
+            self._storage.add_snapshot(self._id, state.seq, state.write())
+        except StorageError as error:  # a full disk, a role that may only read: the log is all that is needed
+            _log.warning("study %r: the snapshot at event %d was not kept: %s", self.name, state.seq, error)
 
     def _open(self) -> StudyState:
         """Return the state of the newest snapshot that can be read, or that of a new study."""
@@ -350,10 +505,15 @@ class Study:
         for seq, text in self._storage.snapshots_of(self._id):
             try:
                 state = StudyState.unpack(json.loads(text), plan, seed, breaker)
-            except (InvalidInput, ValueError, KeyError, TypeError) as error:
+            except Exception as error:  # noqa: BLE001  (whatever is wrong with it, the log is all that is needed)
                 _log.warning("study %r: the snapshot at event %d cannot be used: %s", self.name, seq, error)
                 continue
             self._snapshot_seq = seq
             return state
         self._snapshot_seq = 0
         return StudyState(plan, seed, breaker)
+
+
+def _digest_file(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

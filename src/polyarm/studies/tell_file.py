@@ -1,42 +1,73 @@
 """Outcomes in a spreadsheet: one row per trial, filled in as far as they are known."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from polyarm.environments.replay import cost_names
 from polyarm.errors import InvalidInput
 from polyarm.problem import Problem
+from polyarm.studies.trial import Report, check_report
 from polyarm.tables import read_number, read_table
-
-Tell = tuple[int, float | None, dict[str, float]]
 
 #: Mistakes that are spelled out; the rest are counted.
 _SHOWN = 5
 
 
-def read_tells(path: str | Path, problem: Problem) -> list[Tell]:
-    """Return (trial, reward, costs) of every row with anything in it; all rows are checked before any is returned.
+def name_columns(problem: Problem, before: Sequence[str], after: Sequence[str] = ()) -> list[str]:
+    """Return the columns of a table of trials, one per unknown constraint among them; raises when two share a name."""
+    for name in cost_names(problem):
+        if name in {*before, *after}:
+            raise InvalidInput(
+                f"constraint {name!r}: a table of trials has another column of that name; do without tables (tell, "
+                "export to .json), or rename the constraint in a new study"
+            )
+    return [*before, *cost_names(problem), *after]
 
-    Needs the columns `id`, `reward` and one per unknown constraint; an empty cell is not known yet.
+
+def form_columns(problem: Problem) -> list[str]:
+    """Return the columns of a spreadsheet to fill in."""
+    return name_columns(problem, ("id", "arm", "reward"))
+
+
+def read_reports(path: str | Path, problem: Problem) -> list[Report]:
+    """Return what every row with anything in it tells; all rows are checked before any is returned.
+
+    Needs the columns `id`, `reward` and one per unknown constraint; an empty cell is not known yet. A column `arm` may
+    say what the arms of the trials are taken to be.
     """
+    form_columns(problem)
     columns = ("id", "reward", *cost_names(problem))
-    tells: list[Tell] = []
-    mistakes = []
-    for number, cells in enumerate(read_table(path, "file of outcomes", columns), start=1):
+    reports, mistakes = [], []
+    for number, cells in enumerate(read_table(path, "file of outcomes", columns, optional=("arm",)), start=1):
+        where = f"row {number}"
         try:
-            trial, *values = (_read_cell(f"row {number}, column {c!r}", v) for c, v in zip(columns, cells, strict=True))
-            if trial is None or trial != int(trial):
-                raise InvalidInput(f"row {number}, column 'id': expected the number of a trial, got {cells[0]!r}")
+            report = _read_row(where, problem, columns, cells)
         except InvalidInput as error:
             mistakes.append(str(error))
             continue
-        costs = {name: cost for name, cost in zip(columns[2:], values[1:], strict=True) if cost is not None}
-        if values[0] is not None or costs:
-            tells.append((int(trial), values[0], costs))
+        if report is not None:
+            reports.append(report._replace(where=f"{path}, {where}"))
     if mistakes:
         more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
         raise InvalidInput(f"{path}: nothing was recorded: {'; '.join(mistakes[:_SHOWN])}{more}")
-    return tells
+    return reports
+
+
+def _read_row(where: str, problem: Problem, columns: Sequence[str], cells: Sequence[Any]) -> Report | None:
+    """What a row tells; None if it is not filled in."""
+    *values, arm = cells
+    trial, reward, *costs = (_read_cell(f"{where}, column {c!r}", v) for c, v in zip(columns, values, strict=True))
+    if trial is None or trial != int(trial):
+        raise InvalidInput(f"{where}, column 'id': expected the number of a trial, got {cells[0]!r}")
+    known = {name: cost for name, cost in zip(columns[2:], costs, strict=True) if cost is not None}
+    if reward is None and not known:
+        return None
+    try:
+        report = check_report(problem, int(trial), reward, known)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
+    return report if arm is None or not str(arm).strip() else report._replace(arm=str(arm))
 
 
 def _read_cell(where: str, value: Any) -> float | None:

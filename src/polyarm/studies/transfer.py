@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from polyarm.environments.replay import cost_names
 from polyarm.errors import InvalidInput
 from polyarm.files import replaced
 from polyarm.studies import events
@@ -18,10 +17,9 @@ from polyarm.studies.state import StudyState
 from polyarm.studies.statement import Statement
 from polyarm.studies.storage import TrialRow, open_storage, storage_url
 from polyarm.studies.study import Study
+from polyarm.studies.tell_file import name_columns
 
 FORMAT = "polyarm-study-1"
-
-_FIELDS = ("id", "arm", "state", "reward", "costs", "asked_at", "told_at")
 
 
 def export_study(study: Study, path: str | Path) -> None:
@@ -39,11 +37,7 @@ def export_study(study: Study, path: str | Path) -> None:
 
 def trial_table(study: Study) -> tuple[list[str], Iterator[list[Any]]]:
     """Return the columns of the trials, one per unknown constraint among them, and their rows."""
-    names = cost_names(study.problem)
-    for name in names:
-        if name in _FIELDS:
-            raise InvalidInput(f"constraint {name!r}: the table of trials has another column of that name; use .json")
-    columns = ["id", "arm", "state", "reward", *names, "asked_at", "told_at"]
+    columns = name_columns(study.problem, ("id", "arm", "state", "reward"), ("asked_at", "told_at"))
     return columns, ([({**row, **row["costs"]}).get(column) for column in columns] for row in study.trials())
 
 
@@ -81,7 +75,7 @@ def _write_parquet(study: Study, path: Path) -> None:
 
 
 def _write_json(study: Study, path: Path) -> None:
-    head = {"format": FORMAT, "name": study.name, "statement": study.statement.document()}
+    head = {"format": FORMAT, "name": study.name, "statement": study.stated}
     with replaced(path) as file:
         file.write(json.dumps(head, indent=1)[:-2].encode() + b',\n "events": [')
         between = b"\n  "
@@ -98,15 +92,15 @@ def import_study(path: str | Path, storage: str | None = None, name: str | None 
     """
     document = _read_document(Path(path))
     try:
-        statement = Statement(**document["statement"])
+        stated = document["statement"]
+        statement = Statement(**stated)
         title = check_name(name or document["name"])
         first = document["events"][0]
-        created = statement.document()
         state = StudyState(statement.plan(), statement.seed, statement.breaker)
-        if first[2] != events.CREATED or write_payload(first[3]) != write_payload(created):
+        if first[2] != events.CREATED or write_payload(first[3]) != write_payload(stated):
             raise InvalidInput(f"{path}: its log does not begin with its statement")
         rows: dict[int, TrialRow] = {}
-        with open_storage(storage_url(storage)).create(title, first[1], created) as writer:
+        with open_storage(storage_url(storage)).create(title, first[1], stated) as writer:
             for _, at, kind, payload, digest in document["events"]:
                 writer.at = at
                 event = writer.append(kind, payload)
@@ -116,6 +110,7 @@ def import_study(path: str | Path, storage: str | None = None, name: str | None 
                 project(event, rows)
             writer.lifecycle = state.lifecycle
             writer.add_trials(rows.values())
+            writer.add_snapshot(state.seq, state.write())  # so that it need not be replayed again
     except (KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise

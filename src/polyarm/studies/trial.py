@@ -1,13 +1,14 @@
 """Trials, and how what is told of one is taken in."""
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.environments.replay import cost_names
-from polyarm.errors import InvalidInput
+from polyarm.errors import Conflict, InvalidInput
 from polyarm.problem import Problem
 from polyarm.studies.storage import TrialRow
 
@@ -32,6 +33,16 @@ class Trial:
     lease_until: datetime | None
     route: str
 
+    def document(self) -> dict[str, Any]:
+        """Return the trial as plain JSON types."""
+        return {**vars(self), "lease_until": None if self.lease_until is None else write_time(self.lease_until)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Return the trial that `document` gave."""
+        lease = document["lease_until"]
+        return cls(**{**document, "lease_until": None if lease is None else read_time(lease)})
+
 
 @dataclass(frozen=True)
 class Told:
@@ -41,6 +52,15 @@ class Told:
     status: str
     missing: tuple[str, ...]
 
+    def document(self) -> dict[str, Any]:
+        """Return the same as plain JSON types."""
+        return {**vars(self), "missing": list(self.missing)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Return what `document` gave."""
+        return cls(**{**document, "missing": tuple(document["missing"])})
+
     def __str__(self) -> str:
         if self.status == "duplicate":
             return f"trial {self.trial}: told before, the same; nothing changed"
@@ -49,12 +69,35 @@ class Told:
         return f"trial {self.trial}: recorded"
 
 
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+#: Numbers of trials end where those of the databases do.
+_LARGEST_NUMBER = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What became of outcomes that nobody asked for: their trials; `repeated`: they were recorded before, not now."""
+
+    trials: tuple[int, ...]
+    repeated: bool
+
+    def __str__(self) -> str:
+        if self.repeated:
+            return f"{len(self.trials)} outcomes were recorded before, from the same file; nothing changed"
+        return f"{len(self.trials)} outcomes recorded; a certificate that uses them will say what that assumes"
+
+
 class Report(NamedTuple):
-    """What somebody tells of a trial, checked: a reward or none yet, and costs by name as far as given."""
+    """What somebody tells of a trial, checked: a reward or none yet, and costs by name as far as given.
+
+    `arm` is what they take the trial's arm to be, if they said; `where` it stands, for messages.
+    """
 
     trial: int
     reward: float | None
     costs: Mapping[str, float]
+    arm: str | None = None
+    where: str = ""
 
 
 def check_report(
@@ -64,14 +107,28 @@ def check_report(
     costs: Sequence[float] | Mapping[str, float] | None,
 ) -> Report:
     """Check a tell before anything is looked up."""
-    number = trial.id if isinstance(trial, Trial) else trial
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidInput(f"trial: expected a Trial or its number, got {trial!r}")
+    number = check_number(trial)
     value = None if reward is None else check_outcome("reward", reward)
     given = {} if costs is None else check_costs(problem, costs, partial=True)
     if value is None and not given:
         raise InvalidInput(f"trial {number}: nothing to tell: give reward, costs, or both")
-    return Report(number, value, given)
+    return Report(number, value, given, trial.arm if isinstance(trial, Trial) else None)
+
+
+def check_number(trial: int | Trial) -> int:
+    """Return the number of a trial, or raise when it cannot be one."""
+    number = trial.id if isinstance(trial, Trial) else trial
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _LARGEST_NUMBER:
+        raise InvalidInput(f"trial: expected a Trial or its number, 1 or more, got {reprlib.repr(trial)}")
+    return number
+
+
+def check_arm(report: Report, arm: str) -> None:
+    """Raise when somebody takes a trial for one of another arm: it may be another study's."""
+    if report.arm not in (None, arm):
+        raise InvalidInput(
+            f"trial {report.trial} is one of {arm!r}, not of {report.arm!r}; nothing changed. Is it another study's?"
+        )
 
 
 def merge(row: TrialRow, report: Report, problem: Problem, at: str) -> tuple[TrialRow, Told]:
@@ -79,10 +136,10 @@ def merge(row: TrialRow, report: Report, problem: Problem, at: str) -> tuple[Tri
     if row.state == OBSERVED:
         raise InvalidInput(f"trial {row.id} was observed, not asked for: its outcome is final")
     if None not in (row.reward, report.reward) and row.reward != report.reward:
-        raise InvalidInput(_contradiction(row, "reward", row.reward, report.reward))
+        raise Conflict(_contradiction(row, "reward", row.reward, report.reward))
     for name, cost in report.costs.items():
         if row.costs.get(name, cost) != cost:
-            raise InvalidInput(_contradiction(row, f"cost {name!r}", row.costs[name], cost))
+            raise Conflict(_contradiction(row, f"cost {name!r}", row.costs[name], cost))
     reward = row.reward if report.reward is None else report.reward
     costs = {**row.costs, **report.costs}
     missing = (*(["reward"] if reward is None else []), *(name for name in cost_names(problem) if name not in costs))
@@ -104,9 +161,12 @@ def write_time(moment: datetime) -> str:
     """Return a moment as text that sorts by time; one without a zone is refused."""
     if moment.tzinfo is None:
         raise InvalidInput(f"clock: expected a time with its zone, as datetime.now(UTC) gives, got {moment!r}")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).strftime(_TIME)
 
 
 def read_time(text: str) -> datetime:
     """Return the moment that `write_time` wrote."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    try:
+        return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
+    except (ValueError, TypeError):
+        raise InvalidInput(f"time: expected one such as 2026-03-01T12:00:00.000000Z, got {text!r}") from None

@@ -1,18 +1,24 @@
 """Proof that a study is what its log says: the log is replayed and compared with all that is stored."""
 
-import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from polyarm.errors import InvalidInput, PolyarmError
 from polyarm.studies import events
-from polyarm.studies.events import Event, seal, write_payload
+from polyarm.studies.events import GENESIS, Event, StoredEvent, seal
 from polyarm.studies.projection import project
-from polyarm.studies.state import StudyState
-from polyarm.studies.storage import TrialRow
+from polyarm.studies.state import PLAN, StudyState
+from polyarm.studies.statement import Statement
+from polyarm.studies.storage import TrialRow, Writer, trial_columns
 from polyarm.studies.study import Study
+from polyarm.studies.trial import COMPLETE, OBSERVED
 
 #: Faults listed before the rest are only counted.
 _MOST_FAULTS = 20
+#: How far an excess may be from the one that was logged, perhaps on another machine.
+_AGREEMENT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -31,70 +37,146 @@ class StudyVerification:
 
 
 class _Replay:
-    """A state that follows the log from its first event, noting what does not fit."""
+    """A state that follows the log from its first event, noting what does not fit.
 
-    def __init__(self, study: Study) -> None:
-        statement = study.statement
-        self.state = StudyState(statement.plan(), statement.seed, statement.breaker)
-        self.rows: dict[int, TrialRow] = {}
+    Seals are checked to the end. From an event on that cannot be followed nothing else is: `state` is None.
+    """
+
+    def __init__(self, states: Mapping[int, list[tuple[str, str]]]) -> None:
+        self.state: StudyState | None = None
         self.faults: list[str] = []
-        self.snapshots = dict(study.stored_snapshots())
-        self.n_snapshots = len(self.snapshots)
-        self._stated = write_payload(statement.document())
+        self.rows: dict[int, TrialRow] = {}
+        self.first: StoredEvent | None = None
+        self.seq, self.digest = 0, GENESIS
+        self._states = dict(states)
+        self._alarm: tuple[Any, dict[str, float]] = (None, {})
 
-    def follow(self, event: Event) -> None:
-        """Check an event against the state before it, then take it in."""
-        state, where = self.state, f"event {event.seq}"
-        text = write_payload(event.payload)
-        if event.digest != seal(state.digest, event.seq, event.at, event.kind, text):
+    def follow(self, stored: StoredEvent) -> None:
+        """Check an event against all before it."""
+        if stored.seq != self.seq + 1:
+            self._break_off(f"event {self.seq + 1} is missing")
+        elif stored.digest != seal(self.digest, stored.seq, stored.at, stored.kind, stored.payload):
             self.faults.append(
-                f"{where}: its seal is broken: it, or an event before it, was changed after it was written"
+                f"event {stored.seq}: its seal is broken: it, or an event before it, was changed after it was written"
             )
-        if event.kind == events.CREATED and text != self._stated:
-            self.faults.append(f"{where}: the study's statement is not the one it was created with")
+        self.seq, self.digest = stored.seq, stored.digest
+        if stored.seq == 1:
+            self._begin(stored)
+        if self.state is not None:
+            try:
+                self._take_in(stored.read(), self.state)
+            except Exception as error:  # noqa: BLE001  (a damaged event may hold anything)
+                why = str(error) if isinstance(error, PolyarmError) else repr(error)
+                self._break_off(f"event {stored.seq} cannot be replayed: {why}")
+
+    def _begin(self, stored: StoredEvent) -> None:
+        """Start from what the first event states: the log is the truth, not what is stored beside it."""
+        self.first = stored
+        try:
+            statement = Statement(**stored.read().payload)
+            plan = statement.plan()
+        except (InvalidInput, TypeError) as error:
+            if not self.faults:  # its seal is whole: the explorer is not loaded, or this polyarm is too old for it
+                raise
+            self._break_off(f"event 1 does not state the study: {error}")
+            return
+        self.state = StudyState(plan, statement.seed, statement.breaker)
+
+    def _break_off(self, fault: str) -> None:
+        self.faults.append(f"{fault}; what is stored beside the log was not compared with it from there on")
+        self.state = None
+
+    def _take_in(self, event: Event, state: StudyState) -> None:
+        where = f"event {event.seq}"
         if event.kind == events.ASKED:
-            arm, route = state.choose()
-            if (arm, route) != (event.payload["arm"], event.payload["route"]):
-                names = state.session.problem.arms
-                self.faults.append(
-                    f"{where}: asked for {names[event.payload['arm']]!r} ({event.payload['route']}), but the replay "
-                    f"gives {names[arm]!r} ({route})"
-                )
-        state.apply(event)
+            self._check_ask(where, event.payload, state)
+        elif event.kind == events.TRIPPED:
+            self._check_alarm(where, event.payload["excess"], state)
+        elif event.kind == events.TOLD:
+            row = self.rows[event.payload["trial"]]
+            if row.state in {COMPLETE, OBSERVED} or row.arm != event.payload["arm"]:
+                self.faults.append(f"{where}: tells trial {row.id}, which is {row.state} and of arm {row.arm}")
         project(event, self.rows)
-        stored = self.snapshots.pop(event.seq, None)
-        if stored is not None and stored != json.dumps(state.pack()):
-            self.faults.append(f"snapshot at event {event.seq}: differs from the state that the replay gives")
+        state.apply(event)
+        for what, text in self._states.pop(event.seq, ()):
+            if text != state.write():
+                self.faults.append(f"{what}: differs from the state that the replay gives")
+
+    def _check_ask(self, where: str, asked: Mapping[str, Any], state: StudyState) -> None:
+        names = state.session.problem.arms
+        arm, route = state.choose()
+        if (arm, route) != (asked["arm"], asked["route"]):
+            self.faults.append(
+                f"{where}: asked for {names[asked['arm']]!r} ({asked['route']}), but the replay gives {names[arm]!r} "
+                f"({route})"
+            )
+        if route == PLAN and self._find_alarm(state):
+            self.faults.append(f"{where}: asked by the plan, although the breaker should have tripped before")
+
+    def _check_alarm(self, where: str, excess: Mapping[str, float], state: StudyState) -> None:
+        found = self._find_alarm(state)
+        if found.keys() != excess.keys() or not all(
+            math.isclose(found[name], excess[name], rel_tol=_AGREEMENT) for name in found
+        ):
+            self.faults.append(f"{where}: the breaker tripped by {dict(excess)}, but the replay gives {found}")
+
+    def _find_alarm(self, state: StudyState) -> dict[str, float]:
+        """The alarm of a state, computed once per outcome: in a batch of asks nothing changes."""
+        moment = (state.session.steps, state.acknowledged, state.tripped is None)
+        if self._alarm[0] != moment:
+            self._alarm = (moment, state.alarm())
+        return self._alarm[1]
+
+    def compare(self, writer: Writer) -> None:
+        """Compare the end of the log, under the study's lock, with what is stored beside it."""
+        study, faults = writer.study, self.faults
+        if (study.last_seq, study.last_digest) != (self.seq, self.digest):
+            faults.append(f"the study says that it has {study.last_seq} events, the log ends at {self.seq}")
+        if self.first is not None and (study.statement, study.created_at) != (self.first.payload, self.first.at):
+            faults.append("the study's statement is not the one it was created with")
+        if self.state is None:
+            return
+        if study.lifecycle != self.state.lifecycle:
+            faults.append(f"the study says that it is {study.lifecycle}, the log that it is {self.state.lifecycle}")
+        if study.last_trial != max(self.rows, default=0):
+            faults.append(f"the study says that it has {study.last_trial} trials, the log has {len(self.rows)}")
+        faults += [f"{what}: the log has no such event" for states in self._states.values() for what, _ in states]
+        faults += _compare_trials(writer, self.rows)
 
 
 def verify_study(study: Study, progress: Callable[[int, int], None] | None = None) -> StudyVerification:
-    """Replay a study's log and compare, bit for bit: asks, snapshots, the current state, and every trial."""
-    replay = _Replay(study)
-    total = study.status().events
-    for event in study.events():
-        replay.follow(event)
-        if progress is not None and event.seq % 1000 == 0:
-            progress(event.seq, max(total, event.seq))
-    with study.held() as (writer, live):
-        for event in writer.events_after(replay.state.seq):  # what others have added meanwhile
-            replay.follow(event)
-        state, faults = replay.state, replay.faults
-        if json.dumps(state.pack()) != json.dumps(live.pack()):
-            faults.append("the state in use differs from the one that the replay gives")
-        if (writer.study.last_seq, writer.study.last_digest) != (state.seq, state.digest):
-            faults.append(f"the study says that it has {writer.study.last_seq} events, the log ends at {state.seq}")
-        if writer.study.lifecycle != state.lifecycle:
-            faults.append(f"the study says that it is {writer.study.lifecycle}, the log that it is {state.lifecycle}")
-        faults += [f"snapshot at event {seq}: the log has no such event" for seq in replay.snapshots]
-        faults += _compare_trials(study, replay.rows)
+    """Replay a study's log and compare, bit for bit: asks, alarms, snapshots, the state in use, and every trial."""
+    states = {seq: [(f"snapshot at event {seq}", text)] for seq, text in study.stored_snapshots()}
+    n_snapshots, total, broken = len(states), 0, None
+    try:
+        with study.reading() as state:
+            total = state.seq
+            states.setdefault(total, []).append(("the state in use", state.write()))
+    except PolyarmError as error:
+        broken = str(error)
+    replay = _Replay(states)
+    for stored in study.stored_events():
+        replay.follow(stored)
+        if progress is not None and stored.seq % 1000 == 0:
+            progress(stored.seq, max(total, stored.seq))
+    with study.held() as writer:
+        for stored in writer.stored_events_after(replay.seq):  # what others have added meanwhile
+            replay.follow(stored)
+        replay.compare(writer)
+    if broken is not None and not replay.faults:
+        replay.faults.append(f"the study cannot be opened: {broken}")
+    faults = replay.faults
     extra = [f"and {len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
-    return StudyVerification(state.seq, len(replay.rows), replay.n_snapshots, tuple(faults[:_MOST_FAULTS] + extra))
+    return StudyVerification(replay.seq, len(replay.rows), n_snapshots, tuple(faults[:_MOST_FAULTS] + extra))
 
 
-def _compare_trials(study: Study, expected: dict[int, TrialRow]) -> list[str]:
+def _compare_trials(writer: Writer, expected: Mapping[int, TrialRow]) -> list[str]:
+    """Compare the trials as they are stored: what is damaged may not be readable at all."""
     faults = []
     missing = dict(expected)
-    for row in study.stored_trials():
-        if missing.pop(row.id, None) != row:
-            faults.append(f"trial {row.id}: stored as {row}, but the log gives {expected.get(row.id)}")
+    for row in writer.stored_trials():
+        known = missing.pop(row["id"], None)
+        wanted = None if known is None else trial_columns(writer.study.id, known)
+        if wanted != row:
+            faults.append(f"trial {row['id']}: stored as {dict(row)}, but the log gives {wanted}")
     return faults + [f"trial {number}: in the log, but not stored" for number in missing]

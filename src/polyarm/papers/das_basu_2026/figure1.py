@@ -15,7 +15,7 @@ from polyarm._types import FloatArray
 from polyarm.bounds.characteristic import characteristic_time, optimal_vertex
 from polyarm.bounds.lower import compute_bounds, describe_joint, describe_time, make_truth
 from polyarm.environments.instances import Instance, load_instance
-from polyarm.plotting import COLOURS, new_figure, tidy
+from polyarm.figures import COLOURS, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

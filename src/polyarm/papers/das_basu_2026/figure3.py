@@ -12,6 +12,7 @@ import numpy as np
 
 from polyarm._types import FloatArray
 from polyarm.environments.instances import load_instance
+from polyarm.figures import COLOURS, new_figure, tidy
 from polyarm.papers.das_basu_2026.figure2 import (
     CORNERS,
     INSTANCE,
@@ -22,7 +23,6 @@ from polyarm.papers.das_basu_2026.figure2 import (
     list_times,
     true_columns,
 )
-from polyarm.plotting import COLOURS, new_figure, tidy
 from polyarm.tolerances import TRUTH
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyarm.experiments.results import Cell
+from polyarm.figures import new_figure, tidy
 from polyarm.papers.das_basu_2026.lower_lines import find_lower_lines
 from polyarm.papers.das_basu_2026.published import load_published
 from polyarm.papers.das_basu_2026.report import show_span
 from polyarm.papers.das_basu_2026.scope import Key, mu3_values, setup1
-from polyarm.plotting import new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

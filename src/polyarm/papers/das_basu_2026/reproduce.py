@@ -11,6 +11,7 @@ from polyarm.environments.instances import Instance, load_instance
 from polyarm.experiments.results import Cell, check_parquet_target, write_parquet, write_whole
 from polyarm.experiments.store import code_version
 from polyarm.experiments.sweep import Progress, Runner, SweepOutcome, run_sweep
+from polyarm.figures import require_plots, save_figure
 from polyarm.papers.das_basu_2026 import boxes, closest, figure1, figure2, figure3, figure4, guarantees
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS
 from polyarm.papers.das_basu_2026.report import Section, Table, render
@@ -22,7 +23,6 @@ from polyarm.papers.das_basu_2026.scope import (
     declare,
     why_not_certifiable,
 )
-from polyarm.plotting import require_plots, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

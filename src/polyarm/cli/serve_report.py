@@ -1,0 +1,85 @@
+"""What `polyarm serve`, `demo` and `token` print."""
+
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from polyarm.cli.report import console, print_json
+from polyarm.errors import unknown_name
+
+if TYPE_CHECKING:
+    from polyarm.service.server import Server
+
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def check_log_level(level: str) -> str:
+    """Return a level of logging, or raise."""
+    if level not in _LEVELS:
+        raise unknown_name("log level", level, _LEVELS)
+    return level
+
+
+def show_served(server: "Server") -> None:
+    """Say where a server is, and who can reach it; on standard error, as its log."""
+    print(f"polyarm serves {server.storage.address} at {server.url} (Ctrl-C stops it)", file=sys.stderr)
+    if server.open:
+        print(
+            "there are no tokens: only this machine can reach it, and may do everything; `polyarm token create NAME` "
+            "makes a token",
+            file=sys.stderr,
+        )
+    sys.stderr.flush()
+
+
+def run_until_stopped(server: "Server") -> None:
+    """Run a server until a signal stops it: what was asked of it is done then, and it is not an error."""
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+    if server.is_compiling:  # nothing is left to be done, and an interpreter cannot end while a compiler runs
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def open_page(url: str) -> None:
+    """Open a page in a browser, where there is one."""
+    try:
+        webbrowser.open(url)
+    except webbrowser.Error as error:
+        print(f"no browser was found ({error}): open {url}", file=sys.stderr)
+
+
+def show_new_token(name: str, scope: str, secret: str, as_json: bool) -> None:
+    """Print a token that was just made."""
+    if as_json:
+        print_json({"name": name, "scope": scope, "token": secret})
+    else:
+        print(secret)
+        print(f"token {name!r} ({scope}): keep it, it is not shown again", file=sys.stderr)
+
+
+def show_tokens(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """List tokens."""
+    if as_json:
+        print_json(list(rows))
+    elif not rows:
+        print("no token yet; `polyarm token create NAME` makes one")
+    else:
+        table = Table(title="tokens")
+        for column in ("name", "scopes", "created", "revoked"):
+            table.add_column(column)
+        for row in rows:
+            table.add_row(escape(row["name"]), ", ".join(row["scopes"]), row["created_at"], row["revoked_at"] or "")
+        console.print(table)
+
+
+def show_revoked(name: str) -> None:
+    """Report a token that was just revoked."""
+    print(f"token {name!r} is revoked, and who signed in with it is signed out")

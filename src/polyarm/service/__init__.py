@@ -1,0 +1,1 @@
+"""Studies over HTTP: an API for programs, a dashboard for people."""

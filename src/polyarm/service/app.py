@@ -1,0 +1,119 @@
+"""The web application, put together."""
+
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.responses import FileResponse
+from starlette.middleware.cors import CORSMiddleware
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from polyarm import __version__
+from polyarm.service import front_api, operations_api, studies_api
+from polyarm.service.config import ServiceConfig
+from polyarm.service.guard import CSRF_HEADER, Guard
+from polyarm.service.limits import BodyLimit
+from polyarm.service.problems import ProblemDocument, add_handlers
+from polyarm.service.shelf import Shelf
+from polyarm.service.streams import Streams
+from polyarm.service.telemetry import Metrics, Telemetry
+from polyarm.studies.storage import open_storage
+
+STATIC = Path(__file__).parent / "static"
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'self'; object-src 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def make_app(config: ServiceConfig, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
+    """Return the application; `stopping` tells open streams when to end."""
+    storage = open_storage(config.storage)
+    app = FastAPI(
+        title="polyarm",
+        version=__version__,
+        description="Which mix of options earns the most while staying inside budgets that you can only measure?",
+        docs_url=None,  # these pages would load their scripts from elsewhere
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.shelf = Shelf(storage)
+    app.state.guard = Guard(config, storage)
+    app.state.metrics = Metrics()
+    app.state.streams = Streams(storage, config.max_streams, stopping)
+    app.state.ready = threading.Event()
+    for api in (studies_api, front_api, operations_api):
+        app.include_router(api.router)
+    add_handlers(app)
+    _describe_problems(app)
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
+
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_middleware(BodyLimit, most=config.max_body)
+    if config.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(config.cors_origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", CSRF_HEADER],
+        )
+    app.add_middleware(_SecurityHeaders)
+    app.add_middleware(Telemetry, metrics=app.state.metrics)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.shelf.storage.close()
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Put the problem document, which endpoints refer to, into the description of the API."""
+    describe = app.openapi
+
+    def described() -> dict[str, object]:
+        schema = describe()
+        parts: dict[str, dict[str, object]] = schema.setdefault("components", {})
+        parts.setdefault("schemas", {})["ProblemDocument"] = _problem_schema()
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]
+
+
+def _problem_schema() -> dict[str, object]:
+    schema = ProblemDocument.model_json_schema()
+    fault = schema.pop("$defs")["Fault"]
+    schema["properties"]["errors"] = {"type": "array", "items": fault}
+    return schema
+
+
+class _SecurityHeaders:
+    """What browsers need to be told to keep a page to itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def add(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *self._headers]
+            await send(message)
+
+        await self._app(scope, receive, add if scope["type"] == "http" else send)

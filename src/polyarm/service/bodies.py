@@ -1,0 +1,301 @@
+"""What requests and answers hold."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic.config import JsonDict
+
+from polyarm.problem import Problem
+from polyarm.studies.breaker import Breaker
+
+#: What one request may ask for; larger studies are created with the library or the command line.
+MOST_ARMS, MOST_CONSTRAINTS = 1_000, 50
+MOST_TRIALS = 10_000
+
+#: Strict: "0.5" and true are no numbers.
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+#: Described as a list of two: not every generator of clients knows how OpenAPI describes a pair.
+Interval = Annotated[
+    tuple[float, float],
+    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
+]
+
+_PROBLEM: JsonDict = {
+    "arms": ["small", "medium", "large"],
+    "reward_std": 0.2,
+    "delta": 0.05,
+    "r": 0.05,
+    "constraints": [{"name": "price", "bound": 1.0, "std": 0.3}],
+}
+
+
+class Body(BaseModel):
+    """A request: unknown fields are mistakes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewStudy(Body):
+    """A study to create: see docs/studies.md. `lease` is in seconds; `seed` is drawn if it is not given."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "router", "problem": _PROBLEM}]})
+
+    name: str = Field(min_length=1, max_length=200)
+    problem: Problem
+    explorer: str = "certex"
+    settings: dict[str, Any] = {}
+    seed: int | None = Field(default=None, ge=0, lt=2**63, strict=True)
+    lease: float | None = Field(default=None, gt=0, le=1e9, strict=True)
+    breaker: Breaker | None = None
+
+    @field_validator("problem", mode="before")
+    @classmethod
+    def _of_a_size(cls, problem: Any) -> Any:
+        """Refuse what is too large before work is spent on it: a number of arms may be any number."""
+        given = problem if isinstance(problem, dict) else {}
+        if _count(given.get("arms")) > MOST_ARMS or _count(given.get("constraints")) > MOST_CONSTRAINTS:
+            raise ValueError(f"at most {MOST_ARMS} arms and {MOST_CONSTRAINTS} constraints through the service")
+        return problem
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> "NewStudy":
+        """Refuse text that JSON can escape but nobody can write: halves of characters."""
+        try:
+            self.model_dump_json()
+        except ValueError:
+            raise ValueError("some text in it is not Unicode: it holds half of a surrogate pair") from None
+        return self
+
+
+def _count(things: Any) -> int:
+    return len(things) if isinstance(things, list) else things if isinstance(things, int) else 0
+
+
+class Stop(Body):
+    """Why a study is stopped."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the sensor is being repaired"}]})
+
+    reason: str = Field(default="", max_length=1_000)
+
+
+class Ask(Body):
+    """How many trials to hand out."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"n": 20}]})
+
+    n: int = Field(default=1, ge=1, le=MOST_TRIALS, strict=True)
+
+
+class Tell(Body):
+    """The outcome of a trial, whole or in parts: what is left out is not known yet."""
+
+    trial: int = Field(ge=1, lt=2**63, strict=True)
+    reward: Number | None = None
+    costs: dict[str, Number] | None = None
+
+
+class Tells(Body):
+    """Outcomes of trials: all are recorded, or none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"tells": [{"trial": 1, "reward": 0.61, "costs": {"price": 0.22}}]}]}
+    )
+
+    tells: list[Tell] = Field(min_length=1, max_length=MOST_TRIALS)
+
+
+class Observation(Body):
+    """An outcome that nobody asked for."""
+
+    arm: str
+    reward: Number
+    costs: dict[str, Number] = {}
+
+
+class Observations(Body):
+    """Outcomes that nobody asked for: all are recorded, or none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"outcomes": [{"arm": "small", "reward": 0.61, "costs": {"price": 0.22}}]}]}
+    )
+
+    outcomes: list[Observation] = Field(min_length=1, max_length=MOST_TRIALS)
+
+
+class SignIn(Body):
+    """A token, to sign in to the dashboard with."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"token": "pa_..."}]})
+
+    token: str = Field(min_length=1, max_length=500)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+class Listed(BaseModel):
+    """A study in the list."""
+
+    id: int
+    name: str
+    lifecycle: Literal["running", "stopped", "archived"]
+    explorer: str
+    created_at: str
+    trials: int
+    events: int
+
+
+class StudyList(BaseModel):
+    """The studies of the storage, by name."""
+
+    studies: list[Listed]
+
+
+class Status(BaseModel):
+    """How a study stands; see `polyarm.StudyStatus`."""
+
+    name: str
+    state: Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
+    explorer: str
+    used: int
+    asked: int
+    told: int
+    pending: int
+    overdue: int
+    waiting: int
+    expired: int
+    late: int
+    observed: int
+    pulls: dict[str, int]
+    allocation: dict[str, float]
+    waiting_for: str | None
+    statistic: float | None
+    threshold: float | None
+    expected_stop: Interval | None
+    tripped: dict[str, float] | None
+    assumptions: list[str]
+    events: int
+    created_at: str
+
+
+class StudyBody(BaseModel):
+    """A study: what it was stated to be, and how it stands."""
+
+    id: int
+    name: str
+    created_at: str
+    statement: dict[str, Any]
+    status: Status
+
+
+class TrialBody(BaseModel):
+    """A trial to carry out: pull the arm and tell what it gave, before the lease ends (null: whenever)."""
+
+    id: int
+    arm: str
+    arm_index: int
+    lease_until: str | None
+    route: Literal["plan", "control"]
+
+
+class Asked(BaseModel):
+    """The trials that were handed out."""
+
+    trials: list[TrialBody]
+
+
+class ToldBody(BaseModel):
+    """What became of one tell."""
+
+    trial: int
+    status: Literal["recorded", "partial", "duplicate"]
+    missing: list[str]
+
+
+class ToldAll(BaseModel):
+    """What became of each tell, in their order."""
+
+    results: list[ToldBody]
+
+
+class Observed(BaseModel):
+    """The numbers of the trials that the outcomes were recorded as."""
+
+    trials: list[int]
+
+
+class Mix(BaseModel):
+    """The mix to choose now.
+
+    `kind`: answer (the explorer has stopped with it), safe (the best that is certainly feasible so far), candidate (the
+    best guess) or none (`why` says why). `slack_low` and `value_interval` hold with confidence 1 - delta.
+    """
+
+    kind: Literal["answer", "safe", "candidate", "none"]
+    shares: dict[str, float] | None = None
+    value: float | None = None
+    value_interval: Interval | None = None
+    slack: dict[str, float] | None = None
+    slack_low: dict[str, float] | None = None
+    proved: list[str] = []
+    not_proved: list[str] = []
+    why: str | None = None
+
+
+class RecommendationBody(Mix):
+    """The mix to choose now, of a study."""
+
+    study: str
+    steps: int
+    stopped: bool
+
+
+class EventBody(BaseModel):
+    """An entry of the log; its digest seals it to the entries before it."""
+
+    seq: int
+    at: str
+    kind: str
+    payload: dict[str, Any]
+    digest: str
+
+
+class Log(BaseModel):
+    """The latest entries of the log, the oldest first."""
+
+    events: list[EventBody]
+
+
+class SessionBody(BaseModel):
+    """Who is looking, and what they may do."""
+
+    open: bool
+    signed_in: bool
+    name: str | None
+    scopes: list[str]
+    csrf: str | None
+    version: str
+    storage: str | None
+
+
+class ExplorerBody(BaseModel):
+    """An explorer, and whether its answers are certified by default."""
+
+    name: str
+    certified: bool
+
+
+class ExplorerList(BaseModel):
+    """The explorers that a study may use."""
+
+    explorers: list[ExplorerBody]
+
+
+class Health(BaseModel):
+    """Whether the server works; `ready` once the kernels are loaded (compiled, the first time)."""
+
+    status: Literal["ok", "failing"]
+    storage: Literal["ok", "failing"]
+    ready: bool
+    version: str

@@ -1,0 +1,139 @@
+"""The door: finds out who is calling, and whether they may."""
+
+import hmac
+import ipaddress
+from collections.abc import Callable
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+
+from polyarm.service.access import (
+    ADMIN,
+    ANYBODY,
+    READ,
+    WRITE,
+    Caller,
+    find_caller,
+    find_signed_in,
+    has_tokens,
+)
+from polyarm.service.config import ServiceConfig
+from polyarm.service.limits import Limiter
+from polyarm.service.problems import Refusal
+from polyarm.studies.storage import Storage
+
+COOKIE = "polyarm_login"
+CSRF_HEADER = "X-CSRF-Token"
+
+#: Wrong tokens a second, and at once, that one address may try.
+_TRIES, _TRIES_AT_ONCE = 2.0, 20.0
+
+
+class Guard:
+    """Knows callers by their token or by having signed in; on an open server it knows everybody."""
+
+    def __init__(self, config: ServiceConfig, storage: Storage) -> None:
+        self._config, self._storage = config, storage
+        self._locked = False  # once a token exists, a server is never open again
+        self._requests = Limiter(config.rate, config.burst, ", or send more tells in one request")
+        self._failures = Limiter(_TRIES, _TRIES_AT_ONCE)
+
+    def is_open(self) -> bool:
+        """Whether everybody who reaches the server may do everything."""
+        if not self._locked and (not self._config.loopback or has_tokens(self._storage)):
+            self._locked = True
+        return not self._locked
+
+    def identify(self, request: Request) -> Caller | None:
+        """Return who is calling, None if nobody known; raises for a wrong token."""
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme:
+            caller = find_caller(self._storage, secret.strip()) if scheme.lower() == "bearer" else None
+            if caller is None:
+                raise self.wrong_token(request)
+            return caller
+        login = request.cookies.get(COOKIE)
+        caller = None if login is None else find_signed_in(self._storage, login)
+        if caller is None and self.is_open():
+            _require_local(request)
+            return ANYBODY
+        return caller
+
+    def wrong_token(self, request: Request) -> Refusal:
+        """Return the refusal of a wrong token, and count it: one address may not try many."""
+        self._failures.take(_address(request))
+        return Refusal(401, "the token is not known here, or was revoked", {"WWW-Authenticate": "Bearer"})
+
+    def admit(self, request: Request, scope: str) -> Caller:
+        """Return who is calling, or refuse them."""
+        caller = self.identify(request)
+        if caller is None:
+            self._requests.take(_address(request))
+            raise Refusal(
+                401,
+                "send a token: `Authorization: Bearer ...`; `polyarm token create NAME` makes one",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        self._requests.take(caller.token_id)
+        if scope not in caller.scopes:
+            raise Refusal(403, f"token {caller.name!r} may {' and '.join(caller.scopes)}; this needs {scope}")
+        request.state.caller = caller.name
+        if request.method not in ("GET", "HEAD"):
+            self._require_own_page(request, caller)
+        return caller
+
+    def _require_own_page(self, request: Request, caller: Caller) -> None:
+        """Refuse changes that another host's page makes with the visitor's browser."""
+        sent = request.headers.get(CSRF_HEADER, "")
+        if caller.csrf is not None and not hmac.compare_digest(sent.encode(), caller.csrf.encode()):
+            raise Refusal(403, f"send the `csrf` of GET /session as {CSRF_HEADER}")
+        origin = request.headers.get("Origin")
+        by_browser = caller is ANYBODY or caller.csrf is not None
+        ours = origin is None or origin.partition("://")[2] == request.headers.get("Host")
+        if by_browser and not ours and origin not in self._config.cors_origins:
+            raise Refusal(403, f"a page of {origin} may not make changes here; see --cors-origin")
+
+
+def _require_local(request: Request) -> None:
+    """Refuse, on an open server, what did not come from this machine straight: a proxy, a rebound name."""
+    forwarded = {"forwarded", "x-forwarded-for", "x-forwarded-host"} & set(request.headers.keys())
+    if forwarded or not is_loopback(_host_name(request.headers.get("Host", ""))):
+        raise Refusal(
+            403,
+            "without tokens this server answers its own machine only, as localhost; `polyarm token create NAME` makes "
+            "a token",
+        )
+
+
+def _host_name(host: str) -> str:
+    """The name of a Host header, without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and no other can reach it under that name."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(request: Request) -> str:
+    return "" if request.client is None else request.client.host
+
+
+def _needs(scope: str) -> Callable[[Request], Caller]:
+    def admit(request: Request) -> Caller:
+        guard: Guard = request.app.state.guard
+        return guard.admit(request, scope)
+
+    return admit
+
+
+Reader = Annotated[Caller, Depends(_needs(READ))]
+Worker = Annotated[Caller, Depends(_needs(WRITE))]
+Administrator = Annotated[Caller, Depends(_needs(ADMIN))]

@@ -1,0 +1,152 @@
+"""Errors as problem documents (RFC 9457): what was wrong, and what to do."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from polyarm.errors import (
+    Conflict,
+    ExplorationOver,
+    InvalidInput,
+    NoFeasibleMix,
+    NotYet,
+    PolyarmError,
+    StorageError,
+    StudyHalted,
+    UnknownStudy,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+#: Describes an endpoint that needs no token.
+FOR_EVERYBODY: dict[str, Any] = {"security": []}
+
+_log = logging.getLogger("polyarm.service")
+
+#: Status and title of what polyarm raises; the first that fits.
+_KINDS: tuple[tuple[type[PolyarmError], int, str], ...] = (
+    (UnknownStudy, 404, "No such study"),
+    (Conflict, 409, "Contradicts what is stored"),
+    (NotYet, 409, "Not yet"),
+    (ExplorationOver, 409, "The exploration is over"),
+    (NoFeasibleMix, 409, "No mix is feasible"),
+    (StudyHalted, 409, "The study is halted"),
+    (StorageError, 503, "The storage failed"),
+    (InvalidInput, 422, "Invalid input"),
+)
+_TITLES = {
+    400: "Bad request",
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    413: "Too large",
+    415: "Not JSON",
+    429: "Too many requests",
+    500: "Something broke",
+    503: "Not available right now",
+}
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    where: str
+    message: str
+
+
+class ProblemDocument(BaseModel):
+    """What went wrong (RFC 9457); `detail` says what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault] | None = None
+
+
+class Refusal(HTTPException):
+    """A request that is turned down before it reaches a study."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status, detail, headers)
+
+
+def problem_response(
+    status: int,
+    detail: str,
+    title: str | None = None,
+    errors: Sequence[Fault] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """Return an error as a problem document."""
+    name = title or _TITLES.get(status, "Error")
+    document = ProblemDocument(
+        type="urn:polyarm:problem:" + name.lower().replace(" ", "-"),
+        title=name,
+        status=status,
+        detail=detail,
+        errors=list(errors) or None,
+    )
+    return JSONResponse(document.model_dump(exclude_none=True), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return, for an endpoint's description, the problems that it may answer with."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
+    return {status: {"description": _TITLES.get(status, "Conflict"), "content": content} for status in sorted(statuses)}
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer with a problem document whatever goes wrong."""
+    app.add_exception_handler(PolyarmError, _on_polyarm_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(AnyHTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_surprise)
+
+
+def _on_polyarm_error(_: Request, error: Exception) -> JSONResponse:
+    for kind, status, title in _KINDS:
+        if isinstance(error, kind):
+            headers = {"Retry-After": "1"} if status == 503 else None
+            if status == 503:
+                _log.error("storage", extra={"detail": str(error)})
+            return problem_response(status, str(error), title, headers=headers)
+    return problem_response(422, str(error))
+
+
+def _on_invalid_request(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    faults = [
+        Fault(where=_place(item["loc"]), message=str(item["msg"]).removeprefix("Value error, "))
+        for item in error.errors()
+    ]
+    detail = "; ".join(f"{fault.where}: {fault.message}" if fault.where else fault.message for fault in faults[:5])
+    return problem_response(422, detail, "Invalid input", faults)
+
+
+def _place(parts: Sequence[int | str]) -> str:
+    """Where in the request: body.problem.arms is problem.arms to its sender."""
+    return ".".join(str(part) for part in (parts[1:] if parts[:1] == ("body",) else parts))
+
+
+def _on_http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, AnyHTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        # One route knows its own methods only; the description knows all of its path.
+        route = getattr(request.scope.get("route"), "path", "")
+        methods = request.app.openapi()["paths"].get(route)
+        headers |= {} if methods is None else {"Allow": ", ".join(sorted(method.upper() for method in methods))}
+    return problem_response(error.status_code, str(error.detail), headers=headers)
+
+
+def _on_surprise(_: Request, error: Exception) -> JSONResponse:
+    _log.error("unexpected error", exc_info=error)
+    return problem_response(500, "an error of polyarm's own; the log of the server has the details")

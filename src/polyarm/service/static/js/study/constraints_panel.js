@@ -1,0 +1,99 @@
+// What each constraint leaves and what it costs: slack, price, and how the slack has moved.
+
+import { makeLineChart } from "../charts/line_chart.js";
+import { el, makeSlot, panel } from "../dom.js";
+import { formatConstraint, formatNumber, isNumber } from "../format.js";
+import { seriesProperty } from "../theme.js";
+
+export function makeConstraintsPanel(problem, signal) {
+  const { constraints } = problem;
+  const body = el("div", { class: "scroll-x" });
+  const show = makeSlot(body, (data) => makeTable(constraints, data));
+  const chart = makeLineChart(
+    {
+      series: constraints.map(({ name }, i) => ({ label: name, property: seriesProperty(i), dash: dashOf(i) })),
+      range: { x: (low, high) => [0, (high || 1) * 1.02], y: spread },
+      height: 180,
+    },
+    signal,
+  );
+  const title = el("h3", { class: "chart-title" }, "Slack of the explorer's candidate, by outcomes");
+  const trend = el("div", {}, title, chart.node);
+  const lead =
+    "Slack is the room the mix leaves below (or above) the bound. The price is the mean reward gained per unit of " +
+    "bound, were the estimates true: 0 where the bound does not bind.";
+
+  return {
+    node: panel("Slack and prices", lead, body, trend),
+    update({ mix, prices, trace }) {
+      show({ slack: mix.slack, low: mix.slack_low, prices });
+      const lines = constraints.map(({ name }) => trace.slack[name] ?? trace.steps.map(() => null));
+      trend.hidden = !lines.some((line) => line.some(isNumber));
+      const latest = constraints.map(({ name }) => `${name} ${formatNumber(mix.slack?.[name])}`).join(", ");
+      chart.update({
+        columns: [trace.steps, ...lines],
+        label: `Slack that the explorer's candidate leaves, by outcomes used. Of the mix now: ${latest}.`,
+      });
+    },
+  };
+}
+
+/** Colours repeat after six lines; dashes tell the repeats apart. */
+function dashOf(index) {
+  return index < 6 ? undefined : [4 + 2 * Math.floor(index / 6), 4];
+}
+
+/** A range that always shows zero, where slack turns into excess. */
+function spread(low, high) {
+  const [least, most] = [Math.min(0, low ?? 0), Math.max(0, high ?? 0)];
+  const room = (most - least || 1) * 0.08;
+  return [least - room, most + room];
+}
+
+/** A mix on the edge of its set leaves no slack but what the solver rounds off. */
+function settle(slack, bound) {
+  return isNumber(slack) && Math.abs(slack) < 1e-7 * Math.abs(bound) ? 0 : slack;
+}
+
+function makeHeading(constraint) {
+  const text = formatConstraint(constraint);
+  return el(
+    "th",
+    { scope: "row" },
+    el("span", { class: "clamped", title: text }, text),
+    constraint.known ? el("span", { class: "muted small" }, "costs known") : null,
+  );
+}
+
+function makeTable(constraints, { slack, low, prices }) {
+  const number = (value) => el("td", { class: "number" }, formatNumber(value));
+  return el(
+    "table",
+    {},
+    el("caption", { class: "visually-hidden" }, "Slack and price of each constraint"),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        el("th", { scope: "col" }, "Constraint"),
+        ["Slack", "At least", "Price"].map((name) => el("th", { scope: "col", class: "number" }, name)),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      constraints.map((constraint) =>
+        el(
+          "tr",
+          {},
+          makeHeading(constraint),
+          number(settle(slack?.[constraint.name], constraint.bound)),
+          number(settle(low?.[constraint.name], constraint.bound)),
+          number(prices[constraint.name]),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,104 @@
+"""Everything that a study's page shows, at one moment."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from polyarm._json import finite
+from polyarm._types import FloatArray
+from polyarm.engine.certificate import name_conflict
+from polyarm.engine.intervals import Intervals, find_intervals
+from polyarm.engine.region import find_prices, find_regions
+from polyarm.errors import NoFeasibleMix, NotYet
+from polyarm.problem import Problem
+from polyarm.service.bodies import Mix
+from polyarm.studies.state import StudyState
+from polyarm.studies.study import Study, recommend_from
+
+#: Vertices of a set of mixes that a page can show.
+_MOST_VERTICES = 300
+
+
+def view_study(study: Study, state: StudyState) -> dict[str, Any]:
+    """Return what a study's page shows, in JSON types."""
+    session, problem = state.session, study.problem
+    intervals = find_intervals(session)
+    return {
+        "study": {"id": study.id, "name": study.name, "created_at": study.describe(state).created_at},
+        "status": vars(study.describe(state)),
+        "problem": {
+            "arms": list(problem.arms),
+            "constraints": [
+                {"name": c.name, "sense": c.sense, "bound": c.bound, "known": c.known} for c in problem.constraints
+            ],
+            "delta": problem.delta,
+            "r": problem.r,
+            "family": problem.family,
+        },
+        "mix": describe_mix(state).model_dump(),
+        "intervals": _describe_intervals(problem, intervals),
+        "prices": _describe_prices(problem, intervals),
+        "trace": _describe_trace(problem, state),
+        "region": _describe_region(problem, intervals),
+        "conflict": name_conflict(session),
+    }
+
+
+def describe_mix(state: StudyState) -> Mix:
+    """Return the mix to choose now and what is known of it, or why there is none."""
+    try:
+        answer = recommend_from(state)
+    except NotYet as error:
+        return Mix(kind="none", why=str(error))
+    except NoFeasibleMix as error:
+        if state.session.plan.settings.thresholds == "proved":
+            return Mix(kind="none", why=str(error), proved=[str(error)])
+        return Mix(kind="none", why=str(error), not_proved=[f"{error}: stylised thresholds, without a proof"])
+    return Mix(
+        kind="answer" if answer.stopped else "safe" if answer.safe else "candidate",
+        shares=answer.shares(state.session.problem),
+        value=answer.value,
+        value_interval=answer.value_interval,
+        slack=answer.slack,
+        slack_low=answer.slack_low,
+        proved=list(answer.claims.proved),
+        not_proved=list(answer.claims.not_proved),
+    )
+
+
+def _describe_intervals(problem: Problem, intervals: Intervals) -> dict[str, Any]:
+    def by_arm(means: FloatArray, widths: FloatArray) -> dict[str, Any]:
+        return {
+            arm: None if math.isnan(mean) else {"mean": mean, "low": finite(mean - width), "high": finite(mean + width)}
+            for arm, mean, width in zip(problem.arms, means.tolist(), widths.tolist(), strict=True)
+        }
+
+    costs = zip(problem.constraints, intervals.costs, intervals.cost_widths, strict=True)
+    return {
+        "reward": by_arm(intervals.rewards, intervals.reward_widths),
+        "costs": {constraint.name: by_arm(means, widths) for constraint, means, widths in costs},
+    }
+
+
+def _describe_prices(problem: Problem, intervals: Intervals) -> dict[str, float | None]:
+    prices = find_prices(problem, intervals)
+    values: Sequence[float | None] = [None] * problem.n_constraints if prices is None else prices.tolist()
+    return dict(zip((c.name for c in problem.constraints), values, strict=True))
+
+
+def _describe_trace(problem: Problem, state: StudyState) -> dict[str, Any]:
+    columns = state.history.columns
+    slack = {
+        constraint.name: [None if row is None else row[i] for row in columns["slack"]]
+        for i, constraint in enumerate(problem.constraints)
+    }
+    return {**columns, "slack": slack}
+
+
+def _describe_region(problem: Problem, intervals: Intervals) -> dict[str, Any] | None:
+    regions = find_regions(problem, intervals)
+    if regions is None or max(len(vertices) for vertices in vars(regions).values()) > _MOST_VERTICES:
+        return None
+    return {name: np.round(vertices, 9).tolist() for name, vertices in vars(regions).items()}

@@ -1,0 +1,473 @@
+"""The dashboard in a real browser: created in it, fed from outside, watched live, and never trusted with markup."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from polyarm import verify_certificate
+from polyarm.service.access import create_token
+from polyarm.studies.storage import open_storage
+from service.browser import PATIENCE, WORLD, Feeder, Watched, create_study, open_browser
+from service.conftest import Served
+
+expect.set_options(timeout=PATIENCE)
+
+NASTY = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def watched(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Watched]:
+    """A tab, which must not have talked to others, complained or broken its content security policy in the end."""
+    locked = "locked_server" in request.fixturenames
+    server: Served = request.getfixturevalue("locked_server" if locked else "server")
+    context = browser.new_context(base_url=server.url, color_scheme="light", viewport={"width": 1280, "height": 900})
+    tab = Watched(context)
+    yield tab
+    context.close()
+    tab.check(server.url)
+
+
+@pytest.fixture
+def page(watched: Watched) -> Page:
+    return watched.page
+
+
+def open_study(page: Page, study: int) -> None:
+    page.goto(f"/#/study/{study}")
+    expect(page.locator(".live")).to_have_text("Live")
+
+
+def state_line(page: Page) -> str:
+    return page.locator(".state-line").inner_text()
+
+
+def fill_form(page: Page, name: str) -> None:
+    """State the problem of `create_study` in the form."""
+    page.get_by_label("Name", exact=True).first.fill(name)
+    page.get_by_role("button", name="Add an arm").click()
+    for number, arm in enumerate(WORLD, 1):
+        page.get_by_label(f"Arm {number}", exact=True).fill(arm)
+    page.get_by_label("Noise of one reward (std)").fill("0.2")
+    page.get_by_role("button", name="Add a constraint").click()
+    constraint = page.get_by_role("group", name="Constraint 1")
+    constraint.get_by_label("Name").fill("price")
+    constraint.get_by_label("Bound").fill("1")
+    constraint.get_by_label("Noise of a cost (std)").fill("0.3")
+    page.get_by_label("Tolerance r").fill("0.1")
+
+
+def test_from_the_first_page_to_the_certificate(server: Served, page: Page, tmp_path: Path) -> None:
+    page.goto("/")
+    expect(page.get_by_text("no tokens: this server listens on this machine only")).to_be_visible()
+    page.get_by_role("link", name="Create the first study").click()
+    fill_form(page, "router")
+    page.get_by_text("Advanced", exact=True).click()
+    page.get_by_label("Lease of a trial").fill("2")
+    page.get_by_label("Unit").select_option("days")
+    page.get_by_label("Share of small, in %").fill("100")
+    page.get_by_role("button", name="Create the study").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("router")
+    expect(page.locator(".state-line")).to_have_text("Exploring: no outcomes yet")
+
+    found = re.search(r"#/study/(\d+)$", page.url)
+    assert found is not None
+    study = int(found[1])
+    statement = server.get(f"/studies/{study}").json()["statement"]
+    assert statement["problem"]["arms"] == list(WORLD)
+    assert statement["problem"]["constraints"][0]["bound"] == 1.0
+    assert statement["lease"] == 2 * 86400
+    assert statement["breaker"]["control"]["small"] == 1.0
+
+    certificate = page.get_by_role("button", name="Download certificate")
+    expect(certificate).to_be_disabled()
+    page.evaluate("window.sameDocument = true")
+    feeder = Feeder(server, study)
+    feeder.finish()
+    expect(page.locator(".state")).to_have_class(re.compile("answered"))
+    assert state_line(page).startswith("Answered: proved with")
+    expect(page.get_by_role("status")).to_contain_text("Answered: proved")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    assert page.evaluate("window.sameDocument"), "the page was reloaded"
+
+    with page.expect_download() as waiting:
+        certificate.click()
+    waiting.value.save_as(tmp_path / "certificate.json")
+    document = json.loads((tmp_path / "certificate.json").read_text())
+    verdict = verify_certificate(document)
+    assert verdict.valid, verdict.faults
+    assert verdict.proved
+    shares = feeder.view()["mix"]["shares"]
+    assert document["policy"] == pytest.approx(shares)
+    row = page.get_by_role("row", name=re.compile("^medium"))
+    expect(row.first).to_contain_text(f"{100 * shares['medium']:.1f}%")
+
+
+def test_numbers_and_charts_move_without_a_reload(server: Served, page: Page) -> None:
+    study = create_study(server)
+    feeder = Feeder(server, study)
+    open_study(page, study)
+    page.evaluate("window.sameDocument = true")
+    expect(page.get_by_text("Drawn once every arm has an outcome")).to_be_visible()
+    feeder.feed(60)
+    expect(page.get_by_text(f"{feeder.status()['used']} outcomes used so far")).to_be_visible()
+    assert re.match(r"Exploring: (up to )?about [\d,]+( to [\d,]+)? outcomes to go", state_line(page))
+
+    reward = page.get_by_role("img", name=re.compile("^Reward by arm"))
+    region = page.locator("svg polygon.optimistic")
+    canvas = page.locator(".plot canvas").first
+    before = {
+        "reward": reward.get_attribute("aria-label"),
+        "region": region.get_attribute("points"),
+        "canvas": canvas.evaluate("canvas => canvas.toDataURL()"),
+        "log": page.locator(".log time").first.get_attribute("datetime") or "",
+    }
+    # Somebody reads on meanwhile: a table is open, something has the focus, the page is scrolled.
+    table = page.locator(".table-details").first
+    table.locator("summary").click()
+    page.evaluate("scrollTo(0, 500)")
+    feeder.feed(60)
+    expect(page.get_by_text(f"{feeder.status()['used']} outcomes used so far")).to_be_visible()
+    expect(reward).not_to_have_attribute("aria-label", before["reward"] or "")
+    expect(region).not_to_have_attribute("points", before["region"] or "")
+    assert canvas.evaluate("canvas => canvas.toDataURL()") != before["canvas"]
+    expect(page.locator(".log time").first).not_to_have_attribute("datetime", before["log"])
+    assert page.evaluate("window.sameDocument"), "the page was reloaded"
+    assert page.evaluate("scrollY") == 500
+    assert table.evaluate("table => table.open && document.activeElement === table.querySelector('summary')")
+
+
+def test_the_charts_show_what_the_api_says(server: Served, page: Page) -> None:
+    study = create_study(server)
+    feeder = Feeder(server, study)
+    feeder.feed(90)
+    open_study(page, study)
+    view = feeder.view()
+    # The mix lies in the triangle where its shares put it.
+    corners = np.array(
+        page.locator("svg polygon.axis").evaluate("node => [...node.points].map(({x, y}) => [x, y])"), dtype=float
+    )
+    shares = np.array([view["mix"]["shares"][arm] for arm in view["problem"]["arms"]])
+    point = page.locator("svg .mix circle.mix-point").evaluate("node => [node.cx.baseVal.value, node.cy.baseVal.value]")
+    assert np.allclose(point, shares @ corners, atol=0.05)
+    # So do the sets: their corners, no more and no less.
+    for name in ("optimistic", "estimated", "pessimistic"):
+        expected = np.array(view["region"][name]) @ corners
+        drawn = page.locator(f"svg polygon.{name}").evaluate("node => [...node.points].map(({x, y}) => [x, y])")
+        apart = np.abs(np.array(drawn)[:, None] - expected[None]).max(axis=2)
+        assert apart.min(axis=1).max() < 0.05
+    label = page.get_by_role("img", name=re.compile("^Cost price by arm")).get_attribute("aria-label")
+    assert label is not None
+    assert "Bound: ≤ 1." in label
+    for arm, interval in view["intervals"]["costs"]["price"].items():
+        numbers = re.search(rf"{arm}: about (\S+), surely (\S+) to ([^;]+?)[;.]( |$)", label)
+        assert numbers is not None, label
+        shown = [float(text.replace("\N{MINUS SIGN}", "-")) for text in numbers.groups()[:3]]
+        assert shown == pytest.approx([interval["mean"], interval["low"], interval["high"]], rel=1e-3)
+    slack = page.get_by_role("row", name=re.compile("^price ≤ 1"))
+    expect(slack).to_contain_text(f"{view['mix']['slack']['price']:.4g}")
+
+
+def test_studies_of_other_shapes(server: Served, watched: Watched) -> None:
+    page = watched.page
+    two = create_study(server, "two", arms=["a", "b"], constraints=[])
+    Feeder(server, two, {"a": (0.5, 0.0), "b": (0.45, 0.0)}).feed(8, cost=None)
+    many = create_study(server, "many", arms=[f"arm {i}" for i in range(20)], r=0.5)
+    Feeder(server, many, {f"arm {i}": (0.1 * i, 0.1 * i) for i in range(20)}).feed(60)
+    empty = create_study(server, "empty", constraints=[{"name": "weight", "bound": 0.5, "row": [0.1, 0.4, 0.9]}])
+    impossible = create_study(server, "impossible", constraints=[{"name": "price", "bound": -1.0, "std": 0.3}])
+    Feeder(server, impossible).finish()
+
+    open_study(page, two)
+    expect(page.locator("svg path.mix-line, svg rect.optimistic").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Slack and prices")).to_have_count(0)
+    open_study(page, many)
+    expect(page.get_by_role("img", name=re.compile("^Reward by arm")).locator("circle")).to_have_count(20)
+    open_study(page, empty)
+    expect(page.get_by_text("Drawn once every arm has an outcome")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Cost weight by arm"))).to_be_visible()
+    open_study(page, impossible)
+    assert state_line(page).startswith("Infeasible: proved")
+    expect(page.get_by_role("button", name="Download certificate")).to_be_enabled()
+    watched.expect_failures(404)
+    page.goto("/#/study/999")
+    expect(page.get_by_role("heading", level=1)).to_have_text("No such study")
+
+
+LEASES = "outcomes come in time whatever their value"
+#: What the server may say of a study, and how the page puts it.
+STATES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({"expected_stop": [29.4, 1234.0]}, {}, "Exploring: up to about 1,200 outcomes to go", "used so far."),
+    ({"expected_stop": None}, {}, "Exploring: too early to say how long", "used so far."),
+    (
+        {"state": "tripped", "tripped": {"price": 0.125}},
+        {},
+        "Circuit breaker tripped: trials follow the control mix",
+        "break price by at least 0.125",
+    ),
+    (
+        {"state": "answered", "assumptions": [LEASES]},
+        {"proved": [f"if {LEASES}: the mix is fine"], "not_proved": [f"that {LEASES}: the study cannot know"]},
+        "Answered: proved with 30 outcomes",
+        "Proved, if what is assumed below holds: the mix is fine.",
+    ),
+    (
+        {"state": "answered"},
+        {"proved": ["the known constraints hold"], "not_proved": ["that the mix is fine: an estimate"]},
+        "Answered with 30 outcomes, but not proved",
+        "Not proved: that the mix is fine: an estimate.",
+    ),
+    (
+        {"state": "archived", "statistic": None, "threshold": None, "waiting_for": None},
+        {"shares": None, "value": None, "value_interval": None, "slack": None, "slack_low": None, "kind": "none"},
+        "Archived: no trials, no outcomes",
+        "Resume to open it again.",
+    ),
+]
+
+
+def answer_with(said: dict[str, Any], route: Route) -> None:
+    route.fulfill(json=said)
+
+
+def test_every_state_is_put_in_words(server: Served, page: Page) -> None:
+    study = create_study(server)
+    feeder = Feeder(server, study)
+    feeder.feed(30)
+    for status, mix, headline, detail in STATES:
+        view = feeder.view()
+        view["status"] |= {"used": 30, **status}
+        view["mix"] |= mix
+        page.route("**/view", partial(answer_with, view))
+        open_study(page, study)
+        page.reload()
+        expect(page.locator(".state-line")).to_have_text(headline)
+        expect(page.locator(".state-detail")).to_contain_text(detail)
+        page.unroute("**/view")
+
+
+def test_names_are_text(server: Served, page: Page) -> None:
+    arms = [NASTY, '"><svg onload="window.hacked=1">', "x" * 200]
+    study = create_study(server, NASTY, arms=arms, constraints=[{"name": NASTY, "bound": 1.0, "std": 0.3}])
+    Feeder(server, study, dict.fromkeys(arms, (0.5, 0.5))).feed(30, cost=NASTY)
+    server.post(f"/studies/{study}/stop", {"reason": NASTY}).raise_for_status()
+    page.goto("/")
+    expect(page.get_by_role("link", name=NASTY, exact=True)).to_be_visible()
+    open_study(page, study)
+    expect(page.get_by_role("heading", level=1)).to_have_text(NASTY)
+    expect(page.locator(".log")).to_contain_text(f"Stopped by hand: {NASTY}")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main script, main img, main b").count() == 0
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert not overflows(page)
+
+
+def test_the_form_says_what_to_fix(server: Served, watched: Watched) -> None:
+    page = watched.page
+    create_study(server, "taken")
+    page.goto("/#/new")
+    submit = page.get_by_role("button", name="Create the study")
+    submit.click()
+    name = page.get_by_label("Name", exact=True).first
+    expect(name).to_be_focused()
+    expect(name).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("alert")).to_contain_text("Give the study a name.")
+    fill_form(page, "taken")
+    page.get_by_label("Arm 2", exact=True).fill("small")
+    page.get_by_label("Error probability delta").fill("1.5")
+    page.get_by_label("Tolerance r").fill("0")
+    page.get_by_label("Noise of one reward (std)").fill("0.2, 0.3")
+    submit.click()
+    for field, fault in {
+        "Arm 2": "“small” stands above already; names must differ.",
+        "Error probability delta": "A number between 0 and 1, like 0.05.",
+        "Tolerance r": "certex proves its answers, which needs r larger than 0.",
+        "Noise of one reward (std)": "There are 3 arms, but 2 numbers here.",
+    }.items():
+        expect(page.get_by_label(field, exact=True)).to_have_accessible_description(re.compile(re.escape(fault)))
+    assert len(server.get("/studies").json()["studies"]) == 1, "nothing wrong was sent"
+
+    # What only the server knows: the name is taken; known costs contradict each other.
+    page.get_by_label("Arm 2", exact=True).fill("medium")
+    page.get_by_label("Error probability delta").fill("0.05")
+    page.get_by_label("Tolerance r").fill("0.1")
+    page.get_by_label("Noise of one reward (std)").fill("0.2")
+    watched.expect_failures(409, 422)
+    submit.click()
+    expect(name).to_have_accessible_description(re.compile("taken"))
+    name.fill("new")
+    constraint = page.get_by_role("group", name="Constraint 1")
+    constraint.get_by_label("Costs are").select_option("row")
+    constraint.get_by_label("Costs, one per arm").fill("2, 3, 4")
+    submit.click()
+    expect(page.get_by_role("alert")).to_contain_text("the known rows contradict each other")
+    page.get_by_role("button", name="Remove constraint 1").click()
+    page.get_by_label("Rewards are").select_option("bernoulli")
+    submit.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("new")
+
+
+def test_stop_resume_and_archive_ask_first(server: Served, page: Page) -> None:
+    study = create_study(server)
+    open_study(page, study)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert server.get(f"/studies/{study}").json()["status"]["state"] == "exploring"
+    page.get_by_role("button", name="Stop").click()
+    dialog = page.get_by_role("dialog", name="Stop this study?")
+    dialog.get_by_label("Reason, for the log (optional)").fill("the budget is spent")
+    dialog.get_by_role("button", name="Stop").click()
+    expect(page.locator(".state-line")).to_contain_text("Stopped by hand")
+    expect(page.locator(".log")).to_contain_text("Stopped by hand: the budget is spent")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    expect(page.locator(".state-line")).to_contain_text("Exploring")
+    page.get_by_role("button", name="Archive").click()
+    page.get_by_role("dialog").get_by_role("button", name="Archive").click()
+    expect(page.locator(".state-line")).to_contain_text("Archived")
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Export as csv").click()
+    assert waiting.value.suggested_filename == "router.csv"
+
+
+def test_signing_in_and_out(locked_server: Served, watched: Watched) -> None:
+    page = watched.page
+    study = create_study(locked_server)
+    reader = create_token(open_storage(locked_server.storage), "reader", "read")
+    assert locked_server.token is not None
+    page.goto(f"/#/study/{study}")
+    token = page.get_by_label("API token")
+    watched.expect_failures(401)
+    token.fill("pa_wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("This token does not work")
+    token.fill(locked_server.token)
+    token.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("router")
+    expect(page.get_by_text("signed in as admin")).to_be_visible()
+    page.get_by_role("button", name="Archive").click()
+    page.get_by_role("dialog").get_by_role("button", name="Archive").click()
+    expect(page.locator(".state-line")).to_contain_text("Archived")
+    assert locked_server.token not in page.content()
+    assert page.evaluate("document.cookie") == "", "scripts can read the session"
+
+    page.get_by_role("button", name="Sign out").click()
+    expect(token).to_be_visible()
+    token.fill(reader)
+    token.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("router")
+    expect(page.get_by_role("button", name="Resume")).to_be_hidden()
+    expect(page.get_by_role("link", name="New study")).to_be_hidden()
+    expect(page.locator(".live")).to_have_text("Live")
+    # The session ends somewhere else: the page notices at the next change.
+    page.context.clear_cookies()
+    locked_server.post(f"/studies/{study}/resume", {}).raise_for_status()
+    expect(token).to_be_visible()
+
+
+def test_a_lost_connection_is_shown_and_found_again(server: Served, page: Page, watched: Watched) -> None:
+    study = create_study(server)
+    watched.expect_failures(503)
+    page.route("**/changes", lambda route: route.fulfill(status=503))
+    page.goto(f"/#/study/{study}")
+    expect(page.locator(".live")).to_have_text("Offline: trying again")
+    page.unroute("**/changes")
+    expect(page.locator(".live")).to_have_text("Live")
+    feeder = Feeder(server, study)
+    feeder.feed(20)
+    expect(page.get_by_text(f"{feeder.status()['used']} outcomes used so far")).to_be_visible()
+
+
+def overflows(page: Page) -> bool:
+    wider: bool = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return wider
+
+
+def test_a_phone_shows_one_column(server: Served, page: Page) -> None:
+    study = create_study(server)
+    Feeder(server, study).feed(60)
+    page.set_viewport_size({"width": 360, "height": 740})
+    for address in ("/", "/#/new"):
+        page.goto(address)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        assert not overflows(page), address
+    page.get_by_role("button", name="Add a constraint").click()
+    assert not overflows(page)
+    open_study(page, study)
+    assert not overflows(page)
+    lefts = page.locator(".panel").evaluate_all("nodes => nodes.filter(n => !n.hidden).map(n => n.offsetLeft)")
+    assert len(set(lefts)) == 1, lefts
+    # Turned on its side and back, the charts fit again.
+    for width in (740, 360):
+        page.set_viewport_size({"width": width, "height": 740})
+        expect(page.locator(".plot .uplot").first).to_have_css("width", re.compile(r"\d"))
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+
+
+_FOCUSED = """() => {
+  const node = document.activeElement, style = getComputedStyle(node);
+  const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  return [node.getAttribute("aria-label") || node.textContent.trim() || node.id, ring];
+}"""
+
+
+def test_everything_is_reached_by_keyboard(server: Served, page: Page) -> None:
+    study = create_study(server)
+    Feeder(server, study).feed(30)
+    open_study(page, study)
+    reached: list[str] = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        name, ring = page.evaluate(_FOCUSED)
+        if name in reached or page.evaluate("document.activeElement === document.body"):
+            break
+        assert ring, f"no visible focus on {name!r}"
+        reached.append(name)
+    controls = ["Skip to the content", "polyarm", "Studies", "New study", "All studies", "Stop", "Archive"]
+    exports = [f"Export as {kind}" for kind in ("csv", "json", "parquet")]
+    assert reached[: len(controls) + 3] == controls + exports
+    assert "As a table" in reached
+
+    page.reload()
+    expect(page.locator(".live")).to_have_text("Live")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+    assert page.url.endswith(f"#/study/{study}")
+    page.get_by_role("button", name="Stop").press("Enter")
+    expect(page.get_by_label("Reason, for the log (optional)")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
+    page.get_by_role("link", name="New study").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_dark_mode_colours_the_charts_too(server: Served, page: Page) -> None:
+    study = create_study(server)
+    Feeder(server, study).feed(90)
+    open_study(page, study)
+    looks = """() => [
+      getComputedStyle(document.body).backgroundColor,
+      getComputedStyle(document.querySelector("svg .whisker")).stroke,
+      document.querySelector(".plot canvas").toDataURL(),
+    ]"""
+    light = page.evaluate(looks)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"before => ({looks})()[2] !== before", arg=light[2])
+    dark = page.evaluate(looks)
+    assert all(before != after for before, after in zip(light, dark, strict=True))
+    red, green, blue = map(int, re.findall(r"\d+", dark[0])[:3])
+    assert max(red, green, blue) < 64

@@ -4,19 +4,37 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test verify lint bench table errata lock clean
+.PHONY: run test browser docs pictures verify lint bench table errata lock release clean
 
 run: $(VENV)/.run-ready
 	mkdir -p out
 	$(BIN)/polyarm run router --plot out/router.png
 
-test: $(VENV)/.test-ready lint
+test: $(VENV)/.test-ready lint browser
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The dashboard is tested in a real Chromium: installed where that is possible, or else the tests say loudly that they
+# were skipped.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+			&& echo "installing chromium for the tests of the dashboard ..." \
+			&& apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } \
+		|| echo "NO BROWSER: the tests of the dashboard will be skipped; install chromium to run them"
+
+# The documentation, to read in a browser: out/docs/index.html. Warnings are errors; nothing is fetched.
+docs: $(VENV)/.docs-ready
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
+	@echo "open out/docs/index.html"
+
+# Rewrites the pictures of docs/concepts.md.
+pictures: $(VENV)/.docs-ready
+	$(BIN)/python docs/pictures.py
 
 # The statistical claims over thousands of runs: an hour or so, for the night.
 verify: $(VENV)/.test-ready
@@ -48,17 +66,31 @@ $(VENV)/.python-ready:
 
 $(VENV)/.run-ready: $(VENV)/.python-ready pyproject.toml constraints.txt
 	@echo "installing polyarm into $(VENV) ..."
-	$(PIP) install --constraint constraints.txt --editable '.[plot,parquet]'
+	$(PIP) install --constraint constraints.txt --editable '.[plot,parquet,service]'
 	@touch $@
+
+$(VENV)/.docs-ready: $(VENV)/.python-ready pyproject.toml constraints.txt
+	@echo "installing polyarm and what its documentation needs into $(VENV) ..."
+	$(PIP) install --constraint constraints.txt --editable '.[docs,plot,parquet,service]'
+	@touch $@ $(VENV)/.run-ready
 
 $(VENV)/.test-ready: $(VENV)/.python-ready pyproject.toml constraints.txt
 	@echo "installing polyarm and its tests into $(VENV) ..."
 	$(PIP) install --constraint constraints.txt --editable '.[test]'
-	@touch $@ $(VENV)/.run-ready
+	@touch $@ $(VENV)/.run-ready $(VENV)/.docs-ready
 
 $(VENV)/.bench-ready: $(VENV)/.python-ready pyproject.toml constraints.txt
 	$(PIP) install --constraint constraints.txt --editable '.[bench]'
-	@touch $@ $(VENV)/.test-ready $(VENV)/.run-ready
+	@touch $@ $(VENV)/.test-ready $(VENV)/.run-ready $(VENV)/.docs-ready
+
+# Builds wheel and sdist into dist/ and tries the wheel in an empty environment, from install to a first run.
+release: $(VENV)/.test-ready
+	rm -rf dist out/release
+	$(BIN)/python -m hatchling build
+	$(PYTHON) -m venv out/release
+	out/release/bin/python -m pip --disable-pip-version-check --quiet install "$$(ls dist/*.whl)[plot,service]"
+	cd out && release/bin/polyarm run router --plot release.png && release/bin/polyarm token list --storage sqlite:///release.db
+	@echo "dist/ is ready: $$(ls dist)"
 
 clean:
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	rm -rf $(VENV) out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

@@ -1,7 +1,8 @@
-"""The pages on explorers of one's own, on studies and on the paper, read and run in an empty folder."""
+"""The pages on explorers of one's own, on studies, the service and the paper, read and run in an empty folder."""
 
 import re
 import shlex
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "bring-your-own.md"
 #: The pages show runs worth looking at; here two seeds have to do.
 EVALUATION = "polyarm paper "
+#: Where the page on the service expects a server.
+SERVED = "http://127.0.0.1:8765"
 
 
 class Block(NamedTuple):
@@ -44,8 +47,11 @@ def run_command(line: str) -> None:
     assert end.value.code == 0, line
 
 
-def run_page(page: Path, folder: Path) -> int:
-    """Write the files of a page and run its commands and its Python; return the number of commands."""
+def run_page(page: Path, folder: Path, served: str = "") -> int:
+    """Write the files of a page and run its commands and its Python; return the number of commands.
+
+    `served` takes the place of the address where the page expects a server.
+    """
     commands = 0
     for block in blocks(page):
         if block.file:  # the text of a file
@@ -56,7 +62,7 @@ def run_page(page: Path, folder: Path) -> int:
                 commands += 1
         else:
             assert block.language == "python"
-            exec(compile(block.text, str(page), "exec"), {})
+            exec(compile(block.text.replace(SERVED, served), str(page), "exec"), {})
     return commands
 
 
@@ -90,7 +96,31 @@ def test_the_page_on_studies_runs_as_it_stands(folder: Path, capsys: pytest.Capt
         assert expected in printed
 
 
+def test_the_page_on_the_service_runs_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from polyarm.service.server import Server, make_config
+
+    server = Server(make_config(f"sqlite:///{folder}/polyarm.db", "127.0.0.1"), "127.0.0.1", 0)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert run_page(DOCS / "service.md", folder, server.url) == 4
+    finally:
+        server.stop()
+        thread.join()
+        server.join()
+    printed = capsys.readouterr().out
+    for expected in ("satisfies price with confidence 0.95", "True", "pa_", "splitter"):
+        assert expected in printed
+
+
 def test_the_reader_types_little() -> None:
     first = blocks()[:3]
     assert [block.file for block in first] == ["my_explorer.py", "my.toml", ""]
     assert sum(len(block.text.splitlines()) for block in first) <= 40
+
+
+def test_the_page_on_applications_runs_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_page(DOCS / "applications.md", folder) == 0
+    printed = capsys.readouterr().out
+    for expected in ("satisfies toxicity", "'power'", "'Cleo'", "'young'", "exposure for", "against old", "'slow'"):
+        assert expected in printed

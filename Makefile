@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test browser docs pictures verify lint bench table errata lock release clean
+.PHONY: run test browser docs pictures gallery verify lint bench table errata lock release clean
 
 run: $(VENV)/.run-ready
 	mkdir -p out
@@ -29,12 +29,16 @@ browser:
 
 # The documentation, to read in a browser: out/docs/index.html. Warnings are errors; nothing is fetched.
 docs: $(VENV)/.docs-ready
-	$(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
+	$(BIN)/sphinx-build -q -E -a -W --keep-going -b html docs out/docs
 	@echo "open out/docs/index.html"
 
 # Rewrites the pictures of docs/concepts.md.
 pictures: $(VENV)/.docs-ready
 	$(BIN)/python docs/pictures.py
+
+# Rewrites docs/gallery.md and its pictures; some minutes.
+gallery: $(VENV)/.test-ready
+	$(BIN)/python gallery/make_page.py
 
 # The statistical claims over thousands of runs: an hour or so, for the night.
 verify: $(VENV)/.test-ready

@@ -1,35 +1,14 @@
 """The pages on explorers of one's own, on studies, the service and the paper, read and run in an empty folder."""
 
-import re
-import shlex
 import threading
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from polyarm import get_explorer, simulate
-from polyarm.cli.main import main
+from unit.pages import DOCS, blocks, run_page
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "bring-your-own.md"
-#: The pages show runs worth looking at; here two seeds have to do.
-EVALUATION = "polyarm paper "
-#: Where the page on the service expects a server.
-SERVED = "http://127.0.0.1:8765"
-
-
-class Block(NamedTuple):
-    """A block of code: its language, the file it is the text of (or nothing), and the text."""
-
-    language: str
-    file: str
-    text: str
-
-
-def blocks(page: Path = PAGE) -> list[Block]:
-    fenced = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-    return [Block(*found) for found in fenced.findall(page.read_text("utf-8"))]
 
 
 @pytest.fixture
@@ -37,33 +16,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run_command(line: str) -> None:
-    program, *arguments = shlex.split(line)
-    assert program == "polyarm"
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    assert end.value.code == 0, line
-
-
-def run_page(page: Path, folder: Path, served: str = "") -> int:
-    """Write the files of a page and run its commands and its Python; return the number of commands.
-
-    `served` takes the place of the address where the page expects a server.
-    """
-    commands = 0
-    for block in blocks(page):
-        if block.file:  # the text of a file
-            (folder / block.file).write_text(block.text, "utf-8")
-        elif block.language == "sh":
-            for line in block.text.splitlines():
-                run_command(f"{line} --seeds 2" if line.startswith(EVALUATION) else line)
-                commands += 1
-        else:
-            assert block.language == "python"
-            exec(compile(block.text.replace(SERVED, served), str(page), "exec"), {})
-    return commands
 
 
 def test_the_page_runs_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +66,7 @@ def test_the_page_on_the_service_runs_as_it_stands(folder: Path, capsys: pytest.
 
 
 def test_the_reader_types_little() -> None:
-    first = blocks()[:3]
+    first = blocks(PAGE)[:3]
     assert [block.file for block in first] == ["my_explorer.py", "my.toml", ""]
     assert sum(len(block.text.splitlines()) for block in first) <= 40
 

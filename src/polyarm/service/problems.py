@@ -47,7 +47,9 @@ _TITLES = {
     404: "Not found",
     405: "Method not allowed",
     413: "Too large",
+    409: "Conflict",
     415: "Not JSON",
+    422: "Invalid input",
     429: "Too many requests",
     500: "Something broke",
     503: "Not available right now",
@@ -100,7 +102,7 @@ def problem_response(
 def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return, for an endpoint's description, the problems that it may answer with."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
-    return {status: {"description": _TITLES.get(status, "Conflict"), "content": content} for status in sorted(statuses)}
+    return {status: {"description": _TITLES[status], "content": content} for status in sorted(statuses)}
 
 
 def add_handlers(app: FastAPI) -> None:

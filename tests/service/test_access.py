@@ -134,16 +134,56 @@ def test_who_signed_in_needs_the_csrf_text_for_every_change(locked_server: Serve
         assert browser.get("/studies", headers=old).status_code == 401, "what was signed out must not work again"
 
 
-def test_the_cookie_is_out_of_reach_of_scripts_and_other_pages(locked_server: Served) -> None:
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_pages(locked_server: Served, start: Start) -> None:
     answer = httpx.post(locked_server.url + "/session", json={"token": locked_server.token})
     cookie = answer.headers["Set-Cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert "secure" not in cookie, "over plain HTTP a browser would not send it back"
-    behind_tls = httpx.post(
-        locked_server.url + "/session", json={"token": locked_server.token}, headers={"X-Forwarded-Proto": "https"}
-    )
-    assert "secure" in behind_tls.headers["Set-Cookie"].lower()
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
+    told = httpx.post(locked_server.url + "/session", json={"token": locked_server.token}, headers=forwarded)
+    assert "secure" not in told.headers["Set-Cookie"].lower(), "anybody can say that"
+    behind_tls = start(locked_server.storage, trusted_proxies=("127.0.0.1",))
+    told = httpx.post(behind_tls.url + "/session", json={"token": locked_server.token}, headers=forwarded)
+    assert "secure" in told.headers["Set-Cookie"].lower()
+
+
+def test_one_token_does_not_fill_the_storage_with_logins(locked_server: Served) -> None:
+    with sign_in(locked_server) as first:
+        assert first.get("/studies").status_code == 200
+        for _ in range(51):
+            locked_server.post("/session", {"token": locked_server.token})
+        assert first.get("/studies").status_code == 401, "who came first is signed out"
+    connection = sqlite3.connect(locked_server.storage.removeprefix("sqlite:///"))
+    (count,) = connection.execute("SELECT count(*) FROM polyarm_login").fetchone()
+    connection.close()
+    assert count == 50
+
+
+def test_another_hosts_page_cannot_sign_a_visitor_in(locked_server: Served) -> None:
+    answer = locked_server.post("/session", {"token": locked_server.token}, headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 403
+
+
+def test_strangers_are_limited_too(sqlite: str, start: Start) -> None:
+    create_token(open_storage(sqlite), "some", "read")
+    server = start(sqlite, rate=1.0, burst=5.0)
+    assert 429 in [httpx.get(server.url + "/session").status_code for _ in range(8)]
+    flood = {"token": "x", **{str(k): 1 for k in range(2_000)}}
+    assert httpx.post(server.url + "/session", json=flood).status_code == 413
+
+
+def test_a_flood_of_mistakes_is_answered_briefly(shared_server: Served) -> None:
+    tells = {"tells": [{"trial": 0, "reward": "x"}] * 3_000}
+    answer = shared_server.post("/studies/test/tell", tells)
+    assert (answer.status_code, len(answer.content) < 10_000) == (422, True)
+    assert "5980 more" in answer.text
+    costs = {"tells": [{"trial": 1, "costs": {str(k): "x" for k in range(5_000)}}]}
+    assert "at most 50 costs" in shared_server.post("/studies/test/tell", costs).json()["detail"]
+    fields = {"tells": [], **{str(k): 1 for k in range(5_000)}}
+    assert "at most 50 fields" in shared_server.post("/studies/test/tell", fields).json()["detail"]
+    problem = {"arms": ["a", "b"], "delta": 0.1, "r": 1, **{str(k): 1 for k in range(5_000)}}
+    assert "at most 200 entries" in shared_server.post("/studies", new_study("x", problem=problem)).json()["detail"]
 
 
 def test_a_wrong_token_does_not_sign_in(locked_server: Served) -> None:
@@ -162,6 +202,8 @@ def test_a_wrong_token_does_not_sign_in(locked_server: Served) -> None:
         {"Host": "192.168.0.7:8765"},
         {"Host": "[oops"},
         {"X-Forwarded-For": "203.0.113.7"},  # a proxy that lets others in
+        {"X-Real-IP": "203.0.113.7"},
+        {"Via": "1.1 proxy"},
         {"Forwarded": "for=203.0.113.7"},
     ],
 )
@@ -174,6 +216,8 @@ def test_other_pages_may_not_change_an_open_server(shared_server: Served) -> Non
     body: dict[str, Any] = {"reason": "evil"}
     answer = shared_server.post("/studies/test/stop", body, headers={"Origin": "https://evil.example"})
     assert answer.status_code == 403
+    hidden = shared_server.post("/studies/test/stop", body, headers={"Sec-Fetch-Site": "cross-site"})
+    assert hidden.status_code == 403
     # A form of another page can be sent without asking first, but not as JSON.
     form = shared_server.request(
         "POST", "/studies/test/stop", content=json.dumps(body), headers={"Content-Type": "text/plain"}

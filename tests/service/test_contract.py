@@ -34,6 +34,12 @@ SETTINGS: dict[str, Any] = {
         "with-security-parameters": False,  # the token comes with every request, and the check of it leaves it out
     },
     "phases": {"stateful": {"enabled": False}},
+    # What is too long for the description may be too large for the server as well.
+    "checks": {
+        "negative_data_rejection": {
+            "expected-statuses": ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429"]
+        }
+    },
 }
 #: The numbers of the studies that exist: to work on, to stop and archive, and one that has its answer.
 WORK, LIFE, DONE = "1", "2", "3"

@@ -27,6 +27,7 @@ def test_health_says_whether_the_storage_answers(server: Served, monkeypatch: py
     refused = server.get("/studies")
     assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
     assert refused.json()["title"] == "The storage failed"
+    assert "gone" not in refused.text, "what is wrong with it is for the log"
 
 
 def test_an_error_of_our_own_is_a_problem_document_without_details(
@@ -39,6 +40,8 @@ def test_an_error_of_our_own_is_a_problem_document_without_details(
     answer = server.get("/studies")
     assert answer.status_code == 500
     assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert "X-Request-ID" in answer.headers
     assert "secret detail" not in answer.text
     assert "secret detail" in caplog.text
 

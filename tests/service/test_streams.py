@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 
 from polyarm import delete_study, load_study
+from polyarm.service.access import create_token, revoke_token
+from polyarm.studies.storage import open_storage
 from service.conftest import Served, Start
 from service.worlds import new_study
 
@@ -79,6 +81,31 @@ def test_streams_have_a_limit_and_are_counted(sqlite: str, start: Start) -> None
     while "polyarm_streams 0.0" not in server.get("/metrics").text:  # once it is noticed that the reader has gone
         assert time.monotonic() < end
         time.sleep(0.2)
+
+
+def test_a_stream_ends_when_its_token_is_revoked(sqlite: str, start: Start) -> None:
+    place = open_storage(sqlite)
+    boss, reader = create_token(place, "boss", "admin"), create_token(place, "reader", "read")
+    server = start(sqlite, boss)
+    server.post("/studies", new_study())
+    with listen(server, "/studies/test/events?after=0", Authorization=f"Bearer {reader}") as messages:
+        assert next(messages)["kind"] == "created"
+        revoke_token(place, "reader")
+        time.sleep(3.0)
+        server.post("/studies/test/ask", {"n": 1})
+        assert list(messages) == []
+
+
+def test_one_token_leaves_streams_to_others(sqlite: str, start: Start) -> None:
+    place = open_storage(sqlite)
+    boss, reader = create_token(place, "boss", "admin"), create_token(place, "reader", "read")
+    server = start(sqlite, boss, max_streams=4)
+    server.post("/studies", new_study())
+    with listen(server, "/studies/test/changes", Authorization=f"Bearer {reader}") as messages:
+        next(messages)
+        assert server.get("/studies/test/changes", token=reader).status_code == 503
+        with listen(server, "/studies/test/changes", Authorization=f"Bearer {boss}") as others:
+            next(others)
 
 
 def test_a_stream_of_no_study_is_refused_and_that_of_a_deleted_one_ends(server: Served) -> None:

@@ -25,6 +25,10 @@ def serve(
     cors_origin: Annotated[
         list[str] | None, typer.Option(help="Other host whose pages may use the API.", metavar="https://HOST")
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy in front whose X-Forwarded headers are believed.", metavar="ADDRESS"),
+    ] = None,
     rate: Annotated[float, typer.Option(help="Requests a second of one caller.", min=1)] = 500.0,
     max_body: Annotated[int, typer.Option(help="Largest request, in bytes.", min=1_000)] = 8 * 2**20,
     log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines, for programs.")] = False,
@@ -34,7 +38,7 @@ def serve(
     from polyarm.cli.extras import require_service
 
     require_service()
-    from polyarm.cli.serve_report import check_log_level, run_until_stopped, show_served
+    from polyarm.cli.serve_report import check_log_level, check_origins, leave, run_until_stopped, show_served
     from polyarm.explorers.registry import get_explorer
     from polyarm.service.server import Server, make_config
     from polyarm.service.telemetry import set_up_logs
@@ -43,10 +47,12 @@ def serve(
     set_up_logs(log_json, check_log_level(log_level))
     for file in explorer or []:
         get_explorer(Path(file) if file.endswith(".py") else file)
-    limits = {"rate": rate, "burst": 2 * rate, "max_body": max_body, "cors_origins": tuple(cors_origin or ())}
-    server = Server(make_config(storage_url(storage), host, **limits), host, port)
+    limits = {"rate": rate, "burst": 2 * rate, "max_body": max_body}
+    others = {"cors_origins": check_origins(cors_origin or ()), "trusted_proxies": tuple(trusted_proxy or ())}
+    server = Server(make_config(storage_url(storage), host, **limits, **others), host, port)
     show_served(server)
     run_until_stopped(server)
+    leave(server)
 
 
 @app.command()
@@ -67,8 +73,9 @@ def demo(
     import tempfile
     import threading
 
-    from polyarm.cli.serve_report import open_page, run_until_stopped, show_served
+    from polyarm.cli.serve_report import leave, open_page, run_until_stopped, show_served
     from polyarm.cli.settings import parse_settings
+    from polyarm.engine.plan import make_plan
     from polyarm.engine.run import split_settings
     from polyarm.environments.instances import load_instance
     from polyarm.service.demo import feed_in_background
@@ -79,6 +86,7 @@ def demo(
     given = parse_settings(settings or (["r=0.05"] if instance == "router" else []))
     changes, own = split_settings(given)
     chosen = load_instance(instance).with_problem(**changes)
+    make_plan("certex", chosen.problem, own)  # a mistake is told before anything is served
     set_up_logs(as_json=False, level="warning")
     with tempfile.TemporaryDirectory(prefix="polyarm-demo-") as folder:
         server = Server(make_config(f"sqlite:///{folder}/demo.db", "127.0.0.1"), "127.0.0.1", port)
@@ -92,6 +100,7 @@ def demo(
         finally:
             over.set()
             feeding.join(timeout=10.0)
+    leave(server)
 
 
 @token_app.command("create")

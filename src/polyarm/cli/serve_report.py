@@ -1,6 +1,7 @@
 """What `polyarm serve`, `demo` and `token` print."""
 
 import os
+import re
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from polyarm.cli.report import console, print_json
-from polyarm.errors import unknown_name
+from polyarm.errors import InvalidInput, unknown_name
 
 if TYPE_CHECKING:
     from polyarm.service.server import Server
@@ -43,9 +44,21 @@ def run_until_stopped(server: "Server") -> None:
         server.run()
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-    if server.is_compiling:  # nothing is left to be done, and an interpreter cannot end while a compiler runs
+
+
+def leave(server: "Server") -> None:
+    """End the program, when all is done: an interpreter cannot end by itself while a compiler runs."""
+    if server.is_compiling:
         sys.stderr.flush()
         os._exit(0)
+
+
+def check_origins(origins: Sequence[str]) -> tuple[str, ...]:
+    """Return hosts whose pages may use the API, or raise when one is not written as browsers write it."""
+    for origin in origins:
+        if re.fullmatch(r"https?://[^/*\s]+", origin) is None:
+            raise InvalidInput(f"--cors-origin: expected https://HOST[:PORT] without a path, got {origin!r}")
+    return tuple(origins)
 
 
 def open_page(url: str) -> None:

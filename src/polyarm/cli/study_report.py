@@ -135,7 +135,7 @@ def show_recommendation(study: Study, as_json: bool) -> None:
         session, assumptions = state.session, state.assumptions()
         if session.infeasible and not as_json:
             report.show_conflict(session, assumptions)
-        answer = None if session.infeasible and as_json else recommend_from(state)
+        answer = None if session.infeasible and as_json else recommend_from(session, state.assumptions())
         if as_json or answer is None:
             head = {"study": study.name, "status": describe_status(session) if session.stopped else "EXPLORING"}
             facts = {"conflict": name_conflict(session), "assumptions": assumptions}

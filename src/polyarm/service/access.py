@@ -24,6 +24,8 @@ SCOPES = (READ, WRITE, ADMIN)
 
 _PREFIX = "pa_"
 _LOGIN_LASTS = timedelta(hours=12)
+#: People who are signed in with one token at once; one more signs out who came first.
+_MOST_LOGINS = 50
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,11 @@ def sign_in(storage: Storage, caller: Caller) -> str:
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     row = {"hash": _hash(secret), "token_id": caller.token_id, "expires_at": write_time(now + _LOGIN_LASTS)}
     with storage.transaction(writes=True) as connection:
-        connection.execute(sa.delete(logins).where(logins.c.expires_at < write_time(now)))
+        mine = sa.select(logins.c.hash).where(logins.c.token_id == caller.token_id).order_by(logins.c.expires_at.desc())
+        old = list(connection.scalars(mine.offset(_MOST_LOGINS - 1)))
+        connection.execute(
+            sa.delete(logins).where(sa.or_(logins.c.expires_at < write_time(now), logins.c.hash.in_(old)))
+        )
         connection.execute(sa.insert(logins), row)
     return secret
 

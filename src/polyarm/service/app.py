@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from starlette.middleware.cors import CORSMiddleware
@@ -16,11 +17,16 @@ from polyarm.service import front_api, operations_api, studies_api
 from polyarm.service.config import ServiceConfig
 from polyarm.service.guard import CSRF_HEADER, Guard
 from polyarm.service.limits import BodyLimit
-from polyarm.service.problems import ProblemDocument, add_handlers
+from polyarm.service.problems import ProblemDocument, Surprises, add_handlers
 from polyarm.service.shelf import Shelf
 from polyarm.service.streams import Streams
 from polyarm.service.telemetry import Metrics, Telemetry
 from polyarm.studies.storage import open_storage
+
+#: Bytes of a request to sign in, which anybody may send.
+_SIGN_IN_BODY = 4_096
+#: Threads for reads that may take seconds.
+_LONG_READS = 4
 
 STATIC = Path(__file__).parent / "static"
 
@@ -52,6 +58,7 @@ def make_app(config: ServiceConfig, stopping: Callable[[], bool] = lambda: False
     app.state.metrics = Metrics()
     app.state.streams = Streams(storage, config.max_streams, stopping)
     app.state.ready = threading.Event()
+    app.state.long_reads = CapacityLimiter(_LONG_READS)
     for api in (studies_api, front_api, operations_api):
         app.include_router(api.router)
     add_handlers(app)
@@ -62,7 +69,8 @@ def make_app(config: ServiceConfig, stopping: Callable[[], bool] = lambda: False
         return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
 
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(BodyLimit, most=config.max_body)
+    app.add_middleware(Surprises)
+    app.add_middleware(BodyLimit, most=config.max_body, less={"/session": _SIGN_IN_BODY})
     if config.cors_origins:
         app.add_middleware(
             CORSMiddleware,

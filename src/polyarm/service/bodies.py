@@ -2,18 +2,29 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic.config import JsonDict
 
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
 
 #: What one request may ask for; larger studies are created with the library or the command line.
-MOST_ARMS, MOST_CONSTRAINTS = 1_000, 50
+MOST_ARMS, MOST_CONSTRAINTS = 200, 20
 MOST_TRIALS = 10_000
+_MOST_FIELDS = 50
 
 #: Strict: "0.5" and true are no numbers.
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+def _few(costs: Any) -> Any:
+    if isinstance(costs, dict) and len(costs) > _MOST_FIELDS:
+        raise ValueError(f"at most {_MOST_FIELDS} costs, got {len(costs)}")
+    return costs
+
+
+#: The length is looked at before the entries.
+Costs = Annotated[dict[str, Number], BeforeValidator(_few)]
 #: Described as a list of two: not every generator of clients knows how OpenAPI describes a pair.
 Interval = Annotated[
     tuple[float, float],
@@ -33,6 +44,14 @@ class Body(BaseModel):
     """A request: unknown fields are mistakes."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, data: Any) -> Any:
+        """Refuse a flood of fields at once: each that is unknown would cost an error of its own."""
+        if isinstance(data, dict) and len(data) > _MOST_FIELDS:
+            raise ValueError(f"at most {_MOST_FIELDS} fields, got {len(data)}")
+        return data
 
 
 class NewStudy(Body):
@@ -55,7 +74,14 @@ class NewStudy(Body):
         given = problem if isinstance(problem, dict) else {}
         if _count(given.get("arms")) > MOST_ARMS or _count(given.get("constraints")) > MOST_CONSTRAINTS:
             raise ValueError(f"at most {MOST_ARMS} arms and {MOST_CONSTRAINTS} constraints through the service")
+        _require_small(problem)
         return problem
+
+    @field_validator("breaker", mode="before")
+    @classmethod
+    def _of_a_size_too(cls, breaker: Any) -> Any:
+        _require_small(breaker)
+        return breaker
 
     @model_validator(mode="after")
     def _can_be_written(self) -> "NewStudy":
@@ -63,8 +89,21 @@ class NewStudy(Body):
         try:
             self.model_dump_json()
         except ValueError:
-            raise ValueError("some text in it is not Unicode: it holds half of a surrogate pair") from None
+            raise ValueError(
+                "it holds text that is not Unicode (half of a surrogate pair), or is nested too deeply"
+            ) from None
         return self
+
+
+def _require_small(thing: Any, depth: int = 4) -> None:
+    """Refuse lists and objects that are longer than anything in a problem may be."""
+    parts = thing.values() if isinstance(thing, dict) else thing if isinstance(thing, list) else ()
+    if len(parts) > MOST_ARMS:
+        raise ValueError(f"at most {MOST_ARMS} entries in a list or an object, got {len(parts)}")
+    if parts and depth == 0:
+        raise ValueError("nested too deeply")
+    for part in parts:
+        _require_small(part, depth - 1)
 
 
 def _count(things: Any) -> int:
@@ -92,7 +131,7 @@ class Tell(Body):
 
     trial: int = Field(ge=1, lt=2**63, strict=True)
     reward: Number | None = None
-    costs: dict[str, Number] | None = None
+    costs: Costs | None = None
 
 
 class Tells(Body):
@@ -110,7 +149,7 @@ class Observation(Body):
 
     arm: str
     reward: Number
-    costs: dict[str, Number] = {}
+    costs: Costs = {}
 
 
 class Observations(Body):
@@ -173,6 +212,7 @@ class Status(BaseModel):
     statistic: float | None
     threshold: float | None
     expected_stop: Interval | None
+    stopped: bool
     tripped: dict[str, float] | None
     assumptions: list[str]
     events: int

@@ -46,9 +46,9 @@ _RAISED: dict[str, type[PolyarmError]] = {
 class Client:
     """A server of studies: `Client("http://127.0.0.1:8765", token="pa_...")`.
 
-    A request is tried until it is answered, for `patience` seconds in all; one try may take `timeout` seconds. Given
-    the addresses of several servers of one storage, it goes on with the next when one fails: what went through there
-    is known by its key, and not done again.
+    A request is tried until it is answered, for `patience` seconds in all. Given the addresses of several servers of
+    one storage, it goes on with the next when one fails, or has not answered for `timeout` seconds: what went through
+    there is known by its key, and not done again.
     """
 
     def __init__(
@@ -56,15 +56,16 @@ class Client:
         url: str | Sequence[str],
         token: str | None = None,
         *,
-        patience: float = 60.0,
-        timeout: float = 300.0,
+        patience: float = 300.0,
+        timeout: float = 30.0,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._urls = [one.rstrip("/") for one in ([url] if isinstance(url, str) else url)]
         if not self._urls:
             raise InvalidInput("url: expected the address of a server, or of several, got none")
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._http = httpx.Client(headers=headers, timeout=timeout, transport=transport)
+        self._http = httpx.Client(headers=headers, transport=transport)
+        self._timeout = timeout
         self._turn = 0  # which of them answered last
         self._patience = patience
 
@@ -112,7 +113,7 @@ class Client:
             made = self._send("POST", "/studies", body, tries)
         except Conflict:
             found = None if tries.lost == 0 else self._find(body["name"])
-            if found is None or found["statement"]["seed"] != body["seed"]:
+            if found is None or not _is_as_stated(found["statement"], body):
                 raise
             made = found  # an earlier try of ours went through; only its answer was lost
         return RemoteStudy(self, made["id"], made["name"])
@@ -142,7 +143,9 @@ class Client:
             turn = self._turn
             url = self._urls[turn % len(self._urls)] + path
             try:
-                answer = self._http.request(method, url, json=body, headers=headers)
+                answer = self._http.request(
+                    method, url, json=body, headers=headers, timeout=self._limit(tries.remaining)
+                )
             except httpx.TransportError as error:
                 tries.failed(f"{type(error).__name__}: {error}", lost=not isinstance(error, httpx.ConnectError))
             else:
@@ -151,6 +154,12 @@ class Client:
                 tries.failed(_explain(answer)[1], lost=answer.status_code != 429, wait=_retry_after(answer))
             self._turn = turn + 1
         raise ServiceError(f"{method} {url} was not answered within {self._patience:g} s: {tries.reason}")
+
+    def _limit(self, remaining: float) -> httpx.Timeout:
+        """How long one try may take: all that is left, unless there are other servers to turn to."""
+        others = len(self._urls) - 1
+        longest = min(self._timeout, remaining / (1 + others)) if others else remaining
+        return httpx.Timeout(max(longest, 1.0), connect=min(10.0, max(longest, 1.0)))
 
 
 class RemoteStudy:
@@ -187,7 +196,7 @@ class RemoteStudy:
     @property
     def stopped(self) -> bool:
         """Whether the explorer has finished: with an answer, or with a proof that there is none."""
-        return self.recommend().stopped
+        return self.status().stopped
 
     def status(self) -> Status:
         """Return how the study stands."""
@@ -230,6 +239,11 @@ class _Tries:
         self.reason = ""
         self.lost = 0  # tries that may have gone through, though their answer did not come
 
+    @property
+    def remaining(self) -> float:
+        """Seconds until patience ends."""
+        return max(self._end - time.monotonic(), 0.0)
+
     def __iter__(self) -> Iterator[None]:
         yield
         while time.monotonic() + self._pause < self._end:
@@ -241,6 +255,12 @@ class _Tries:
     def failed(self, reason: str, lost: bool, wait: float = 0.0) -> None:
         """Note why a try failed, and how long the server wants to be left alone."""
         self.reason, self.lost, self._pause = reason, self.lost + lost, max(self._pause, wait)
+
+
+def _is_as_stated(statement: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether a study was created by just this request."""
+    same = all(statement[name] == body[name] for name in ("problem", "explorer", "seed", "lease", "breaker"))
+    return same and all(statement["settings"].get(name) == value for name, value in body["settings"].items())
 
 
 def _read(answer: httpx.Response) -> Any:

@@ -9,7 +9,8 @@ class ServiceConfig:
 
     `loopback`: the server can only be reached from its own machine, so that it may do without tokens as long as none
     was ever created. `rate` and `burst` limit the requests of one caller (a second; at once), `max_body` the bytes of
-    one. `cors_origins` are pages of other hosts that may use the API from a browser.
+    one. `cors_origins` are pages of other hosts that may use the API from a browser, with a token. What is said of a
+    caller's address and scheme is believed of `trusted_proxies` only.
     """
 
     storage: str
@@ -19,3 +20,4 @@ class ServiceConfig:
     max_body: int = 8 * 2**20
     max_streams: int = 200
     cors_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()

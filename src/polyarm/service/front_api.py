@@ -8,7 +8,7 @@ from polyarm import __version__
 from polyarm.explorers.registry import EXPLORERS
 from polyarm.service import bodies
 from polyarm.service.access import ANYBODY, Caller, find_caller, find_signed_in, sign_in, sign_out
-from polyarm.service.guard import COOKIE, Guard, Reader
+from polyarm.service.guard import COOKIE, Guard, Reader, require_own_origin
 from polyarm.service.problems import FOR_EVERYBODY, document_problems
 
 router = APIRouter(tags=["dashboard"], responses=document_problems(401, 403, 422, 429, 503))
@@ -34,12 +34,15 @@ def _describe(request: Request, caller: Caller | None) -> bodies.SessionBody:
 @router.get("/session", openapi_extra=FOR_EVERYBODY)
 def read_session(request: Request) -> bodies.SessionBody:
     """Say who is looking, and what they may do."""
+    _guard(request).count(request)
     return _describe(request, _guard(request).identify(request))
 
 
 @router.post("/session", responses=document_problems(400, 413), openapi_extra=FOR_EVERYBODY)
 def begin_session(request: Request, response: Response, given: bodies.SignIn) -> bodies.SessionBody:
     """Sign in to the dashboard with a token: the browser gets a cookie that lasts for twelve hours."""
+    _guard(request).count(request)
+    require_own_origin(request)
     storage = request.app.state.shelf.storage
     caller = find_caller(storage, given.token.strip())
     if caller is None:

@@ -26,6 +26,8 @@ from polyarm.studies.storage import Storage
 COOKIE = "polyarm_login"
 CSRF_HEADER = "X-CSRF-Token"
 
+#: Headers that proxies add, beside X-Forwarded-...
+_OF_PROXIES = {"forwarded", "via", "x-real-ip", "cf-connecting-ip", "true-client-ip"}
 #: Wrong tokens a second, and at once, that one address may try.
 _TRIES, _TRIES_AT_ONCE = 2.0, 20.0
 
@@ -44,6 +46,17 @@ class Guard:
         if not self._locked and (not self._config.loopback or has_tokens(self._storage)):
             self._locked = True
         return not self._locked
+
+    def still_admits(self, request: Request) -> bool:
+        """Whether who has been admitted would be admitted again."""
+        try:
+            return self.identify(request) is not None
+        except Refusal:
+            return False
+
+    def count(self, request: Request) -> None:
+        """Count a request of somebody who need not say who they are."""
+        self._requests.take(_address(request))
 
     def identify(self, request: Request) -> Caller | None:
         """Return who is calling, None if nobody known; raises for a wrong token."""
@@ -69,7 +82,7 @@ class Guard:
         """Return who is calling, or refuse them."""
         caller = self.identify(request)
         if caller is None:
-            self._requests.take(_address(request))
+            self.count(request)
             raise Refusal(
                 401,
                 "send a token: `Authorization: Bearer ...`; `polyarm token create NAME` makes one",
@@ -88,16 +101,21 @@ class Guard:
         sent = request.headers.get(CSRF_HEADER, "")
         if caller.csrf is not None and not hmac.compare_digest(sent.encode(), caller.csrf.encode()):
             raise Refusal(403, f"send the `csrf` of GET /session as {CSRF_HEADER}")
-        origin = request.headers.get("Origin")
-        by_browser = caller is ANYBODY or caller.csrf is not None
-        ours = origin is None or origin.partition("://")[2] == request.headers.get("Host")
-        if by_browser and not ours and origin not in self._config.cors_origins:
-            raise Refusal(403, f"a page of {origin} may not make changes here; see --cors-origin")
+        if caller is ANYBODY or caller.csrf is not None:
+            require_own_origin(request)
+
+
+def require_own_origin(request: Request) -> None:
+    """Refuse what a page of another host sends with the visitor's browser; such pages need a token of their own."""
+    origin = request.headers.get("Origin")
+    ours = origin is None or origin.partition("://")[2] == request.headers.get("Host")
+    if not ours or request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        raise Refusal(403, f"a page of {origin} may make changes here only with a token; see --cors-origin")
 
 
 def _require_local(request: Request) -> None:
     """Refuse, on an open server, what did not come from this machine straight: a proxy, a rebound name."""
-    forwarded = {"forwarded", "x-forwarded-for", "x-forwarded-host"} & set(request.headers.keys())
+    forwarded = any(name in _OF_PROXIES or name.startswith("x-forwarded-") for name in request.headers)
     if forwarded or not is_loopback(_host_name(request.headers.get("Host", ""))):
         raise Refusal(
             403,

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -44,19 +44,20 @@ class Limiter:
 
 
 class BodyLimit:
-    """Refuses bodies over a size, whether or not they say how large they are."""
+    """Refuses bodies over a size, whether or not they say how large they are; on some paths over `less`."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app, self._most = app, most
+    def __init__(self, app: ASGIApp, most: int, less: Mapping[str, int]) -> None:
+        self._app, self._most, self._less = app, most, less
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, counting its bytes."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        most = min(self._most, self._less.get(scope["path"], self._most))
         stated = dict(scope["headers"]).get(b"content-length", b"0")
-        detail = f"the body is larger than {self._most:,} bytes; send it in parts"
-        if stated.isdigit() and int(stated) > self._most:
+        detail = f"the body is larger than {most:,} bytes; send it in parts"
+        if stated.isdigit() and int(stated) > most:
             await problem_response(413, detail)(scope, receive, send)
             return
         seen = 0
@@ -65,7 +66,7 @@ class BodyLimit:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > self._most:
+            if seen > most:
                 raise Refusal(413, detail)
             return message
 

@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyarm.errors import (
     Conflict,
@@ -26,6 +27,9 @@ MEDIA_TYPE = "application/problem+json"
 
 #: Describes an endpoint that needs no token.
 FOR_EVERYBODY: dict[str, Any] = {"security": []}
+
+#: Mistakes of one request that are spelled out.
+_MOST_FAULTS = 20
 
 _log = logging.getLogger("polyarm.service")
 
@@ -110,25 +114,28 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(PolyarmError, _on_polyarm_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(AnyHTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_surprise)
 
 
 def _on_polyarm_error(_: Request, error: Exception) -> JSONResponse:
     for kind, status, title in _KINDS:
         if isinstance(error, kind):
-            headers = {"Retry-After": "1"} if status == 503 else None
-            if status == 503:
+            if kind is StorageError:  # what is wrong with it is for those who run the server
                 _log.error("storage", extra={"detail": str(error)})
-            return problem_response(status, str(error), title, headers=headers)
+                detail = "the storage does not answer; the request was recorded whole or not at all: repeat it"
+                return problem_response(status, detail, title, headers={"Retry-After": "1"})
+            return problem_response(status, str(error), title)
     return problem_response(422, str(error))
 
 
 def _on_invalid_request(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
+    found = error.errors()
     faults = [
         Fault(where=_place(item["loc"]), message=str(item["msg"]).removeprefix("Value error, "))
-        for item in error.errors()
+        for item in found[:_MOST_FAULTS]
     ]
+    if len(found) > _MOST_FAULTS:
+        faults.append(Fault(where="", message=f"and {len(found) - _MOST_FAULTS} more"))
     detail = "; ".join(f"{fault.where}: {fault.message}" if fault.where else fault.message for fault in faults[:5])
     return problem_response(422, detail, "Invalid input", faults)
 
@@ -149,6 +156,26 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     return problem_response(error.status_code, str(error.detail), headers=headers)
 
 
-def _on_surprise(_: Request, error: Exception) -> JSONResponse:
-    _log.error("unexpected error", exc_info=error)
-    return problem_response(500, "an error of polyarm's own; the log of the server has the details")
+class Surprises:
+    """Answers with a problem document, which carries the usual headers, when something breaks that nobody foresaw."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        begun = False
+
+        async def note(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note)
+        except Exception as error:
+            _log.error("unexpected error", exc_info=error)
+            if begun or scope["type"] != "http":
+                raise
+            detail = "an error of polyarm's own; the log of the server has the details"
+            await problem_response(500, detail)(scope, receive, send)

@@ -44,6 +44,8 @@ class Server:
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=_GRACE,
+                proxy_headers=bool(config.trusted_proxies),
+                forwarded_allow_ips=list(config.trusted_proxies),
                 h11_max_incomplete_event_size=64 * 1024,
             )
         )

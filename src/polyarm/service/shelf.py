@@ -21,6 +21,7 @@ class Shelf:
         self._guard = threading.Lock()
         self._open: OrderedDict[int, Study] = OrderedDict()
         self._views: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._locks: dict[int, threading.Lock] = {}
 
     def find(self, study: str) -> Study:
         """Return a study by its number, or by its name if that is not a number."""
@@ -42,14 +43,24 @@ class Shelf:
             while len(self._open) > _MOST_OPEN:
                 closed, _ = self._open.popitem(last=False)
                 self._views.pop(closed, None)
+                self._locks.pop(closed, None)
             return self._open[row.id]
 
     def view(self, study: str) -> dict[str, Any]:
-        """Return what a study's page shows; computed once for all who look, until the next event."""
+        """Return what a study's page shows; computed once for all who look, until the next event.
+
+        The study goes on meanwhile: it is held up only while a copy of its explorer is made.
+        """
         found = self.find(study)
-        with found.reading() as state:
+        with self._viewing(found.id):
             seq, view = self._views.get(found.id, (-1, {}))
-            if seq != state.seq:
-                view = view_study(found, state)
-                self._views[found.id] = (state.seq, view)
-            return {**view, "status": vars(found.describe(state))}  # leases run out without an event
+            if seq != found.last_seq:
+                moment = found.moment()
+                view = view_study(found.id, moment)
+                self._views[found.id] = (moment.seq, view)
+        return {**view, "status": vars(found.status())}  # leases run out without an event
+
+    def _viewing(self, number: int) -> threading.Lock:
+        """Who wants the same view waits for it, rather than to work it out as well."""
+        with self._guard:
+            return self._locks.setdefault(number, threading.Lock())

@@ -2,14 +2,18 @@
 
 import asyncio
 import json
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from polyarm.errors import StorageError
+from polyarm.service.access import Caller
 from polyarm.service.problems import Refusal
 from polyarm.studies.schema import studies
 from polyarm.studies.storage import Storage
@@ -18,6 +22,8 @@ from polyarm.studies.storage import Storage
 _PACE = 0.25
 #: Seconds between two signs of life: what keeps proxies from hanging up, and notices readers who have gone.
 _HEARTBEAT = 15.0
+#: Seconds between two looks at whether a reader may still read.
+_DOUBT = 2.0
 #: A display is told of changes at most this often, in seconds.
 _CALM = 1.0
 #: Stands for the last event of a study that is no more.
@@ -26,12 +32,33 @@ _DELETED = -1
 _CHUNK = 500
 
 
+#: Tells whether a reader may still read: a token may have been revoked meanwhile.
+Admitted = Callable[[], bool]
+
+
+class _Stream(StreamingResponse):
+    """Messages, and what is to be done when nobody reads them any more, however that came about."""
+
+    def __init__(self, messages: AsyncIterator[str], release: Callable[[], None]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(messages, media_type="text/event-stream", headers=headers)
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the messages until they end or the reader has gone."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._release()
+
+
 class Streams:
     """All open streams of a server, fed by one look at the storage for all."""
 
     def __init__(self, storage: Storage, most: int, stopping: Callable[[], bool]) -> None:
         self._storage, self._most, self._stopping = storage, most, stopping
-        self._readers: dict[int, int] = {}
+        self._readers: Counter[int] = Counter()
+        self._callers: Counter[int | None] = Counter()
         self._last: dict[int, int] = {}
         self._watcher: asyncio.Task[None] | None = None
 
@@ -40,35 +67,34 @@ class Streams:
         """How many streams are open."""
         return sum(self._readers.values())
 
-    def changes(self, study_id: int) -> StreamingResponse:
+    def changes(self, study_id: int, caller: Caller, admitted: Admitted) -> StreamingResponse:
         """Tell a display, at once and then at most once a second, that there is something new."""
-        return self._respond(study_id, self._tell_changes(study_id))
+        return self._respond(study_id, caller, self._tell_changes(study_id, admitted))
 
-    def events(self, study_id: int, after: int) -> StreamingResponse:
-        """Send every event of the log beyond a number."""
-        return self._respond(study_id, self._tell_events(study_id, after))
+    def events(self, study_id: int, after: int, caller: Caller, admitted: Admitted) -> StreamingResponse:
+        """Send every event of the log beyond a number, as long as the reader is admitted."""
+        return self._respond(study_id, caller, self._tell_events(study_id, after, admitted))
 
-    def _respond(self, study_id: int, messages: AsyncIterator[str]) -> StreamingResponse:
-        if self.count >= self._most:
-            raise Refusal(503, f"{self._most} streams are open already; close some", {"Retry-After": "10"})
-        return StreamingResponse(
-            self._counted(study_id, messages),
-            media_type="text/event-stream",
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-        )
-
-    async def _counted(self, study_id: int, messages: AsyncIterator[str]) -> AsyncIterator[str]:
-        self._readers[study_id] = self._readers.get(study_id, 0) + 1
+    def _respond(self, study_id: int, caller: Caller, messages: AsyncIterator[str]) -> StreamingResponse:
+        mine = self._callers[caller.token_id]
+        # One token must leave some for others; who needs none is alone on the machine.
+        if self.count >= self._most or (caller.token_id is not None and mine >= max(1, self._most // 4)):
+            raise Refusal(
+                503, f"too many streams are open already ({mine} of yours); close some", {"Retry-After": "10"}
+            )
+        self._readers[study_id] += 1
+        self._callers[caller.token_id] += 1
         if self._watcher is None or self._watcher.done():
             self._watcher = asyncio.create_task(self._watch())
-        try:
-            async for message in messages:
-                yield message
-        finally:
+
+        def release() -> None:
+            self._callers[caller.token_id] -= 1
             self._readers[study_id] -= 1
             if not self._readers[study_id]:
                 del self._readers[study_id]
                 self._last.pop(study_id, None)
+
+        return _Stream(messages, release)
 
     async def _watch(self) -> None:
         """Look at the studies that somebody reads, until nobody does."""
@@ -85,10 +111,14 @@ class Streams:
             found = {row.id: row.last_seq for row in connection.execute(wanted)}
         return {number: found.get(number, _DELETED) for number in ids}
 
-    async def _beyond(self, study_id: int, seq: int) -> AsyncIterator[int]:
+    async def _beyond(self, study_id: int, seq: int, admitted: Admitted) -> AsyncIterator[int]:
         """Yield the number of the last event whenever it is beyond the last one yielded; 0 as a sign of life."""
-        silent = 0.0
+        silent, looked = 0.0, time.monotonic()
         while not self._stopping():
+            if time.monotonic() - looked > _DOUBT:
+                looked = time.monotonic()
+                if not await run_in_threadpool(admitted):
+                    return
             last = self._last.get(study_id, seq)
             if last == _DELETED:
                 return
@@ -101,14 +131,14 @@ class Streams:
             await asyncio.sleep(_PACE)
             silent += _PACE
 
-    async def _tell_changes(self, study_id: int) -> AsyncIterator[str]:
-        async for seq in self._beyond(study_id, 0):
+    async def _tell_changes(self, study_id: int, admitted: Admitted) -> AsyncIterator[str]:
+        async for seq in self._beyond(study_id, 0, admitted):
             yield _message("changed", {"seq": seq}, seq) if seq else _ALIVE
             await asyncio.sleep(_CALM - _PACE)
 
-    async def _tell_events(self, study_id: int, after: int) -> AsyncIterator[str]:
+    async def _tell_events(self, study_id: int, after: int, admitted: Admitted) -> AsyncIterator[str]:
         yield _ALIVE
-        async for last in self._beyond(study_id, after):
+        async for last in self._beyond(study_id, after, admitted):
             if not last:
                 yield _ALIVE
             while after < last and not self._stopping():

@@ -1,9 +1,11 @@
 """The API of studies."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from starlette.background import BackgroundTask
@@ -12,11 +14,10 @@ from starlette.concurrency import run_in_threadpool
 from polyarm.errors import Conflict, InvalidInput
 from polyarm.explorers.registry import find_explorer
 from polyarm.service import bodies
-from polyarm.service.guard import Administrator, Reader, Worker
+from polyarm.service.guard import Administrator, Guard, Reader, Worker
 from polyarm.service.problems import document_problems
 from polyarm.service.shelf import Shelf
 from polyarm.service.telemetry import Metrics
-from polyarm.service.view import describe_mix
 from polyarm.studies.manage import create_study, describe_row
 from polyarm.studies.study import Study
 
@@ -25,6 +26,8 @@ router = APIRouter(prefix="/studies", tags=["studies"], responses=document_probl
 _CHANGES = document_problems(400, 409, 413)
 _TYPES = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
 _SHAPES = {"application/json": "object"}
+
+T = TypeVar("T")
 
 Key = Annotated[
     str | None,
@@ -42,6 +45,11 @@ Key = Annotated[
 def _shelf(request: Request) -> Shelf:
     shelf: Shelf = request.app.state.shelf
     return shelf
+
+
+def _guard(request: Request) -> Guard:
+    guard: Guard = request.app.state.guard
+    return guard
 
 
 def _metrics(request: Request) -> Metrics:
@@ -99,26 +107,26 @@ def read(request: Request, caller: Reader, study: str) -> bodies.StudyBody:
 
 
 @router.post("/{study}/stop", responses=_CHANGES)
-def stop(request: Request, caller: Administrator, study: str, why: bodies.Stop) -> bodies.StudyBody:
+def stop(request: Request, caller: Administrator, study: str, why: bodies.Stop, key: Key = None) -> bodies.StudyBody:
     """Hand out no more trials until it is resumed; outcomes are still taken."""
     found = _shelf(request).find(study)
-    found.stop(why.reason)
+    found.stop(why.reason, key)
     return _describe(found)
 
 
 @router.post("/{study}/resume", responses=_CHANGES)
-def resume(request: Request, caller: Administrator, study: str) -> bodies.StudyBody:
-    """Go on after a stop, an archiving, or the breaker."""
+def resume(request: Request, caller: Administrator, study: str, key: Key = None) -> bodies.StudyBody:
+    """Go on after a stop or an archiving; of a study that runs, acknowledge the breaker's alarm."""
     found = _shelf(request).find(study)
-    found.resume()
+    found.resume(key)
     return _describe(found)
 
 
 @router.post("/{study}/archive", responses=_CHANGES)
-def archive(request: Request, caller: Administrator, study: str) -> bodies.StudyBody:
+def archive(request: Request, caller: Administrator, study: str, key: Key = None) -> bodies.StudyBody:
     """Close a study: no trial, no outcome, until it is resumed."""
     found = _shelf(request).find(study)
-    found.archive()
+    found.archive(key)
     return _describe(found)
 
 
@@ -151,30 +159,41 @@ def observe(
     return bodies.Observed(trials=trials)
 
 
+async def _in_peace(request: Request, work: Callable[[], T]) -> T:
+    """Do something long in one of a few threads of its own, so that asks and tells do not have to wait for it."""
+    limiter: CapacityLimiter = request.app.state.long_reads
+    return await to_thread.run_sync(work, limiter=limiter)
+
+
 @router.get("/{study}/recommendation")
-def recommend(request: Request, caller: Reader, study: str) -> bodies.RecommendationBody:
+async def recommend(request: Request, caller: Reader, study: str) -> bodies.RecommendationBody:
     """Return the mix to choose now, and what is proved of it; `kind` is none while there is no mix."""
-    found = _shelf(request).find(study)
-    with found.reading() as state:
-        mix, session = describe_mix(state), state.session
-        return bodies.RecommendationBody(
-            study=found.name, steps=session.steps, stopped=session.stopped, **mix.model_dump()
-        )
+    view = await _in_peace(request, lambda: _shelf(request).view(study))
+    status = view["status"]
+    return bodies.RecommendationBody(
+        study=view["study"]["name"], steps=status["used"], stopped=status["stopped"], **view["mix"]
+    )
 
 
 @router.get("/{study}/certificate", responses=document_problems(409))
-def certificate(request: Request, caller: Reader, study: str) -> dict[str, Any]:
+async def certificate(request: Request, caller: Reader, study: str) -> dict[str, Any]:
     """Return what was proved, with every number needed to check it: `polyarm verify` does."""
-    found = _shelf(request).find(study)
-    if not found.statement.plan().settings.stops_certified():
-        raise Conflict(f"explorer {found.statement.explorer!r} stops by a rule of its own, which proves no certificate")
-    return found.certificate().document
+
+    def work() -> dict[str, Any]:
+        found = _shelf(request).find(study)
+        if not found.statement.plan().settings.stops_certified():
+            raise Conflict(
+                f"explorer {found.statement.explorer!r} stops by a rule of its own, which proves no certificate"
+            )
+        return found.certificate().document
+
+    return await _in_peace(request, work)
 
 
 @router.get("/{study}/view", response_class=JSONResponse)
-def view(request: Request, caller: Reader, study: str) -> JSONResponse:
+async def view(request: Request, caller: Reader, study: str) -> JSONResponse:
     """Return everything that the study's page shows, at one moment."""
-    return JSONResponse(_shelf(request).view(study))
+    return JSONResponse(await _in_peace(request, lambda: _shelf(request).view(study)))
 
 
 @router.get("/{study}/log")
@@ -202,7 +221,9 @@ async def events(
     """Stream the log: every event from now on, or beyond `after`, or after the last one that a reader has seen."""
     row = await run_in_threadpool(_shelf(request).find_row, study)
     seen = int(last_event_id) if last_event_id is not None else after
-    stream: StreamingResponse = request.app.state.streams.events(row.id, row.last_seq if seen is None else seen)
+    stream: StreamingResponse = request.app.state.streams.events(
+        row.id, row.last_seq if seen is None else seen, caller, lambda: _guard(request).still_admits(request)
+    )
     return stream
 
 
@@ -210,7 +231,9 @@ async def events(
 async def changes(request: Request, caller: Reader, study: str) -> StreamingResponse:
     """Stream, at most once a second, that something has happened: for displays, which then read `view`."""
     row = await run_in_threadpool(_shelf(request).find_row, study)
-    stream: StreamingResponse = request.app.state.streams.changes(row.id)
+    stream: StreamingResponse = request.app.state.streams.changes(
+        row.id, caller, lambda: _guard(request).still_admits(request)
+    )
     return stream
 
 

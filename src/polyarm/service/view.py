@@ -14,20 +14,20 @@ from polyarm.engine.region import find_prices, find_regions
 from polyarm.errors import NoFeasibleMix, NotYet
 from polyarm.problem import Problem
 from polyarm.service.bodies import Mix
-from polyarm.studies.state import StudyState
-from polyarm.studies.study import Study, recommend_from
+from polyarm.studies.moment import Moment
+from polyarm.studies.study import recommend_from
 
 #: Vertices of a set of mixes that a page can show.
 _MOST_VERTICES = 300
 
 
-def view_study(study: Study, state: StudyState) -> dict[str, Any]:
-    """Return what a study's page shows, in JSON types."""
-    session, problem = state.session, study.problem
+def view_study(number: int, moment: Moment) -> dict[str, Any]:
+    """Return what the page of a study, given by its number, shows at a moment, in JSON types."""
+    session, problem = moment.session, moment.session.problem
     intervals = find_intervals(session)
     return {
-        "study": {"id": study.id, "name": study.name, "created_at": study.describe(state).created_at},
-        "status": vars(study.describe(state)),
+        "study": {"id": number, "name": moment.status.name, "created_at": moment.status.created_at},
+        "status": vars(moment.status),
         "problem": {
             "arms": list(problem.arms),
             "constraints": [
@@ -37,28 +37,28 @@ def view_study(study: Study, state: StudyState) -> dict[str, Any]:
             "r": problem.r,
             "family": problem.family,
         },
-        "mix": describe_mix(state).model_dump(),
+        "mix": describe_mix(moment).model_dump(),
         "intervals": _describe_intervals(problem, intervals),
         "prices": _describe_prices(problem, intervals),
-        "trace": _describe_trace(problem, state),
+        "trace": _describe_trace(problem, moment),
         "region": _describe_region(problem, intervals),
         "conflict": name_conflict(session),
     }
 
 
-def describe_mix(state: StudyState) -> Mix:
+def describe_mix(moment: Moment) -> Mix:
     """Return the mix to choose now and what is known of it, or why there is none."""
     try:
-        answer = recommend_from(state)
+        answer = recommend_from(moment.session, moment.assumptions)
     except NotYet as error:
         return Mix(kind="none", why=str(error))
     except NoFeasibleMix as error:
-        if state.session.plan.settings.thresholds == "proved":
+        if moment.session.plan.settings.thresholds == "proved":
             return Mix(kind="none", why=str(error), proved=[str(error)])
         return Mix(kind="none", why=str(error), not_proved=[f"{error}: stylised thresholds, without a proof"])
     return Mix(
         kind="answer" if answer.stopped else "safe" if answer.safe else "candidate",
-        shares=answer.shares(state.session.problem),
+        shares=answer.shares(),
         value=answer.value,
         value_interval=answer.value_interval,
         slack=answer.slack,
@@ -88,8 +88,8 @@ def _describe_prices(problem: Problem, intervals: Intervals) -> dict[str, float 
     return dict(zip((c.name for c in problem.constraints), values, strict=True))
 
 
-def _describe_trace(problem: Problem, state: StudyState) -> dict[str, Any]:
-    columns = state.history.columns
+def _describe_trace(problem: Problem, moment: Moment) -> dict[str, Any]:
+    columns = moment.history
     slack = {
         constraint.name: [None if row is None else row[i] for row in columns["slack"]]
         for i, constraint in enumerate(problem.constraints)

@@ -20,7 +20,8 @@ class StudyStatus:
     `state` is exploring, tripped (the breaker routes to the control mix), stopped (by hand), answered, infeasible or
     archived. `used` outcomes have reached the explorer; `waiting` are complete and have not; `pending` trials are under
     way, of which `overdue` have outlived their lease; `expired` were given up, of which `late` came after all;
-    `observed` were never asked for. `waiting_for` names the arm whose outcome the explorer needs next.
+    `observed` were never asked for. `stopped`: the explorer has finished. `waiting_for` names the arm whose outcome the
+    explorer needs next.
     """
 
     name: str
@@ -41,6 +42,7 @@ class StudyStatus:
     statistic: float | None
     threshold: float | None
     expected_stop: tuple[float, float] | None
+    stopped: bool
     tripped: Mapping[str, float] | None
     assumptions: tuple[str, ...]
     events: int
@@ -70,6 +72,7 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
         statistic=finite(session.statistic),
         threshold=finite(session.threshold),
         expected_stop=session.expected_stop(),
+        stopped=session.stopped,
         tripped=state.tripped,
         assumptions=tuple(state.assumptions()),
         events=state.seq,

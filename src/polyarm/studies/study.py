@@ -20,6 +20,7 @@ from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, Polyarm
 from polyarm.problem import Problem
 from polyarm.studies import events
 from polyarm.studies.events import Event, StoredEvent
+from polyarm.studies.moment import Moment
 from polyarm.studies.state import ARCHIVED, HAND, LEASE, STOPPED, StudyState
 from polyarm.studies.statement import Statement, read_stated
 from polyarm.studies.status import StudyStatus, describe, describe_alarm, describe_end, under
@@ -62,14 +63,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def recommend_from(state: StudyState) -> Recommendation:
-    """Return the mix to choose by a study's state, with what the study itself has to assume."""
+def recommend_from(session: Session, assumptions: Sequence[str]) -> Recommendation:
+    """Return the mix to choose by a study's explorer, with what the study itself has to assume."""
     try:
-        answer = state.session.recommend()
+        answer = session.recommend()
     except NoFeasibleMix as error:
-        raise NoFeasibleMix(under(state.assumptions(), str(error))) from None
+        raise NoFeasibleMix(under(assumptions, str(error))) from None
     claims = answer.claims
-    for assumption in state.assumptions():
+    for assumption in assumptions:
         claims = claims.under(assumption, "the study cannot know")
     return replace(answer, claims=claims)
 
@@ -331,7 +332,7 @@ class Study:
     def recommend(self) -> Recommendation:
         """Return the current mix, what is proved of it and under which assumptions; works before the explorer stops."""
         with self.reading() as state:
-            return recommend_from(state)
+            return recommend_from(state.session, state.assumptions())
 
     def certificate(self) -> Certificate:
         """Return what was proved, with every number needed to check it; see docs/guarantee.md."""
@@ -351,10 +352,25 @@ class Study:
         """Return how the study stands."""
         self._storage.read_study(self._id)  # raises when somebody has deleted it
         with self.reading() as state:
-            return self.describe(state)
+            return self._describe(state)
 
-    def describe(self, state: StudyState) -> StudyStatus:
-        """Return how the study stands by a state of it that is being read."""
+    def moment(self) -> Moment:
+        """Return the study as of its last event, to be looked at while it goes on."""
+        with self.reading() as state:
+            return Moment(
+                seq=state.seq,
+                status=self._describe(state),
+                assumptions=tuple(state.assumptions()),
+                history={name: list(values) for name, values in state.history.columns.items()},
+                session=Session.from_state_dict(state.session.state_dict()),
+            )
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event."""
+        return self._storage.read_study(self._id).last_seq
+
+    def _describe(self, state: StudyState) -> StudyStatus:
         return describe(state, self.name, self._row.created_at, write_time(self._clock()))
 
     def trials(self) -> Iterator[dict[str, Any]]:
@@ -374,28 +390,43 @@ class Study:
 
     # -- its life ---------------------------------------------------------------------------------------------------
 
-    def stop(self, reason: str = "") -> None:
+    def stop(self, reason: str = "", key: str | None = None) -> None:
         """Hand out no more trials until `resume`; outcomes are still taken."""
-        with self._changing() as (writer, state):
+
+        def act(writer: Writer, state: StudyState) -> None:
             self._require_lifecycle(writer, RUNNING, STOPPED)
             self._set_lifecycle(writer, state, STOPPED, events.STOPPED, {"reason": reason})
 
-    def resume(self) -> None:
+        self._change_once(key, ["stop", reason], act)
+
+    def resume(self, key: str | None = None) -> None:
         """Go on after `stop` or `archive`; of a study that is running, acknowledge the breaker's alarm.
 
         Constraints whose alarm was acknowledged will not trip the breaker again. A study that was stopped or archived
-        while it was tripped stays so: resume it once more to acknowledge.
+        while it was tripped stays so: resume it once more to acknowledge. Under a `key` a repetition changes nothing.
         """
-        with self._changing() as (writer, state):
+
+        def act(writer: Writer, state: StudyState) -> None:
             if writer.lifecycle != RUNNING:
                 self._set_lifecycle(writer, state, RUNNING, events.RESUMED, {"acknowledged": []})
             elif state.tripped is not None:
                 state.apply(writer.append(events.RESUMED, {"acknowledged": sorted(state.tripped)}))
 
-    def archive(self) -> None:
+        self._change_once(key, ["resume"], act)
+
+    def archive(self, key: str | None = None) -> None:
         """Close the study: no trial, no outcome, until `resume`."""
+        self._change_once(
+            key, ["archive"], lambda writer, state: self._set_lifecycle(writer, state, ARCHIVED, events.ARCHIVED, {})
+        )
+
+    def _change_once(self, key: str | None, request: list[Any], act: Callable[[Writer, StudyState], None]) -> None:
+        def answer() -> str:
+            act(writer, state)
+            return "done"
+
         with self._changing() as (writer, state):
-            self._set_lifecycle(writer, state, ARCHIVED, events.ARCHIVED, {})
+            _once(writer, key, request, answer)
 
     def _set_lifecycle(
         self, writer: Writer, state: StudyState, lifecycle: str, kind: str, payload: Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from polyarm import verify_certificate
 from polyarm.service.access import create_token
@@ -172,9 +172,9 @@ def test_the_charts_show_what_the_api_says(server: Served, page: Page) -> None:
     assert label is not None
     assert "Bound: ≤ 1." in label
     for arm, interval in view["intervals"]["costs"]["price"].items():
-        numbers = re.search(rf"{arm}: about (\S+), surely (\S+) to ([^;]+?)[;.]( |$)", label)
+        numbers = re.search(rf"{arm}: about (\S+), between (\S+) and (\S+) \(95%\)[;.]", label)
         assert numbers is not None, label
-        shown = [float(text.replace("\N{MINUS SIGN}", "-")) for text in numbers.groups()[:3]]
+        shown = [float(text.replace("\N{MINUS SIGN}", "-")) for text in numbers.groups()]
         assert shown == pytest.approx([interval["mean"], interval["low"], interval["high"]], rel=1e-3)
     slack = page.get_by_role("row", name=re.compile("^price ≤ 1"))
     expect(slack).to_contain_text(f"{view['mix']['slack']['price']:.4g}")
@@ -218,6 +218,18 @@ STATES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         "break price by at least 0.125",
     ),
     (
+        {"state": "tripped", "tripped": {"price": 0.125}, "assumptions": [LEASES]},
+        {},
+        "Circuit breaker tripped: trials follow the control mix",
+        "break price by at least 0.125, if what is assumed holds.",
+    ),
+    (
+        {"state": "infeasible", "assumptions": [LEASES]},
+        {"kind": "none", "shares": None, "proved": [f"if {LEASES}: no mix is feasible"], "not_proved": []},
+        "Infeasible: proved with 30 outcomes that no mix satisfies every constraint",
+        "If what is assumed below holds.",
+    ),
+    (
         {"state": "answered", "assumptions": [LEASES]},
         {"proved": [f"if {LEASES}: the mix is fine"], "not_proved": [f"that {LEASES}: the study cannot know"]},
         "Answered: proved with 30 outcomes",
@@ -256,6 +268,157 @@ def test_every_state_is_put_in_words(server: Served, page: Page) -> None:
         expect(page.locator(".state-line")).to_have_text(headline)
         expect(page.locator(".state-detail")).to_contain_text(detail)
         page.unroute("**/view")
+
+
+#: Words that nothing but a proof without conditions could bear.
+OVERSTATED = re.compile("surely|certain|no mix can be|set the data allow", re.IGNORECASE)
+PROVED: dict[str, Any] = {"proved": ["the mix is fine"], "not_proved": []}
+UNPROVED: dict[str, Any] = {"proved": [], "not_proved": ["the mix is fine: stylised thresholds, without a proof"]}
+NO_MIX: dict[str, Any] = {
+    **dict.fromkeys(("shares", "value", "value_interval", "slack", "slack_low"), None),
+    **{"kind": "none", "proved": [], "not_proved": []},
+}
+#: State, mix and sets that are empty, and what the page says beside the sets.
+GAPS: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
+    (
+        "answered",
+        {"kind": "answer", **PROVED},
+        ("pessimistic",),
+        "At worst, the intervals leave no mix; the explorer's own proof is sharper and has found one.",
+    ),
+    (
+        "exploring",
+        {"kind": "safe", "proved": ["the mix is fine"], "not_proved": ["the best: the explorer has not stopped"]},
+        ("pessimistic",),
+        "At worst, the intervals leave no mix; the explorer's own proof is sharper and has found one.",
+    ),
+    ("answered", {"kind": "answer", **UNPROVED}, ("pessimistic",), "At worst, the intervals leave no mix."),
+    ("exploring", {"kind": "candidate", **PROVED}, ("pessimistic",), "At worst, the intervals leave no mix."),
+    (
+        "exploring",
+        NO_MIX,
+        ("pessimistic", "estimated", "optimistic"),
+        "The intervals leave no mix (99.9%); the explorer has not finished its own proof.",
+    ),
+    (
+        "exploring",
+        {"kind": "safe", **PROVED},
+        ("pessimistic", "estimated", "optimistic"),
+        "The intervals leave no mix (99.9%), though the explorer has found one.",
+    ),
+    (
+        "infeasible",
+        {**NO_MIX, "proved": ["no mix satisfies every constraint"]},
+        ("pessimistic", "estimated"),
+        "The explorer's own proof is sharper than these sets: it leaves no mix.",
+    ),
+    (
+        "archived",
+        {**NO_MIX, "proved": ["no mix satisfies every constraint"]},
+        ("pessimistic", "estimated", "optimistic"),
+        "The intervals leave no mix (99.9%).",
+    ),
+    ("exploring", {"kind": "candidate", **PROVED}, (), ""),
+]
+
+
+def panel_of(page: Page, title: str) -> Locator:
+    return page.get_by_role("region", name=title, exact=True)
+
+
+def said_aloud(page: Page) -> str:
+    """Everything that the page says, to those who see it, hear it or point at it."""
+    labels: list[str] = page.locator("main [aria-label]").evaluate_all("nodes => nodes.map(n => n.ariaLabel)")
+    titles: list[str] = page.locator("main [title]").evaluate_all("nodes => nodes.map(n => n.title)")
+    text = page.locator("main").evaluate("node => node.textContent")
+    return " ".join([text, *labels, *titles])
+
+
+def test_the_sets_claim_no_more_than_the_intervals(server: Served, page: Page) -> None:
+    study = create_study(server, delta=0.001)
+    feeder = Feeder(server, study)
+    feeder.feed(90)
+    view = feeder.view()
+    assert view["status"]["assumptions"] == []
+    for state, mix, empty, words in GAPS:
+        said = view | {
+            "status": view["status"] | {"state": state},
+            "mix": view["mix"] | mix,
+            "region": view["region"] | {name: [] for name in empty},
+        }
+        page.route("**/view", partial(answer_with, said))
+        open_study(page, study)
+        page.reload()
+        expect(page.locator(".live")).to_have_text("Live")
+        region = panel_of(page, "Feasible mixes")
+        expect(region.locator("p.muted").first).to_have_text(words)
+        assert OVERSTATED.search(said_aloud(page)) is None
+        if len(empty) < 3:
+            for label in ("feasible at best", "by the estimates", "feasible at worst"):
+                expect(region.locator(".legend")).to_contain_text(label)
+            expect(region).to_contain_text("with confidence 99.9%. An explorer's own proof is often sharper")
+        page.unroute("**/view")
+
+
+def test_what_is_assumed_is_said_wherever_it_matters(server: Served, page: Page) -> None:
+    study = create_study(server)
+    feeder = Feeder(server, study)
+    feeder.feed(120)
+    view = feeder.view()
+    view["mix"] |= {"kind": "safe", **PROVED}
+    rested = {
+        "Mix and allocation": 2,
+        "Feasible mixes": 1,
+        "Reward of each arm": 1 + 1 + len(WORLD),
+        "Cost of each arm": 1 + 1 + len(WORLD),
+        "Slack and prices": 1,
+    }
+    place = "(listed under “What is proved”)"
+    for assumptions in ([], [LEASES]):
+        view["status"]["assumptions"] = assumptions
+        page.route("**/view", partial(answer_with, view))
+        open_study(page, study)
+        page.reload()
+        expect(page.locator(".live")).to_have_text("Live")
+        mix = panel_of(page, "Mix and allocation")
+        trust = "95%, if what is assumed holds" if assumptions else "95%"
+        expect(mix).to_contain_text(f"The best mix so far that is proved feasible ({trust})")
+        expect(mix.locator(".mix-value")).to_have_text(re.compile(rf"about \S+, between \S+ and \S+ \({trust}\)\.$"))
+        expect(panel_of(page, "Reward of each arm")).to_contain_text(
+            f"hold at once, at all times, with confidence {trust}{f' {place}' if assumptions else ''}."
+        )
+        expect(page.get_by_role("img", name=re.compile("^Cost price by arm"))).to_be_visible()
+        for title, count in rested.items():
+            text = panel_of(page, title).evaluate("node => node.textContent")
+            assert text.count("95%") >= 1, title
+            assert text.count("if what is assumed holds") == (count if assumptions else 0), title
+        listed = panel_of(page, "What is proved").get_by_role("heading", name="Assumed", exact=True)
+        expect(listed).to_have_count(len(assumptions))
+        assert OVERSTATED.search(said_aloud(page)) is None
+        page.unroute("**/view")
+
+
+def test_bounds_without_a_proof_are_called_so(server: Served, page: Page) -> None:
+    study = create_study(server)
+    feeder = Feeder(server, study)
+    feeder.feed(90)
+    view = feeder.view()
+    view["mix"] |= {"kind": "safe", **UNPROVED}
+    page.route("**/view", partial(answer_with, view))
+    open_study(page, study)
+    mix = panel_of(page, "Mix and allocation")
+    expect(mix).to_contain_text("The best mix so far that seems feasible (not proved)")
+    expect(mix.locator(".mix-value")).to_contain_text("(not proved).")
+    expect(panel_of(page, "Slack and prices")).to_contain_text("the least that it may be (not proved)")
+
+
+def test_a_confidence_is_never_rounded_up(server: Served, page: Page) -> None:
+    page.goto("/")
+    shown = page.evaluate(
+        "async deltas => deltas.map((await import('/static/js/format.js')).formatConfidence)",
+        [0.05, 0.07, 0.1, 0.001, 1e-5, 0.00004, 0.29],
+    )
+    assert shown == ["95%", "93%", "90%", "99.9%", "99.999%", "99.996%", "71%"]
 
 
 def test_names_are_text(server: Served, page: Page) -> None:

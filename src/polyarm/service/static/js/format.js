@@ -28,13 +28,15 @@ export function formatShare(value) {
   return isNumber(value) ? percent.format(value) : UNKNOWN;
 }
 
-/** A confidence, which must not be rounded up: 95%, 99.9%. */
+/** A confidence, which must not be rounded up: 95%, 99.9%, 99.999%. */
 export function formatConfidence(delta) {
-  return `${plain.format(100 * (1 - delta))}%`;
+  const unit = 10 ** Math.max(2, Math.ceil(-Math.log10(delta)));
+  return `${Math.floor(100 * (1 - delta) * unit + 1e-6) / unit}%`;
 }
 
-export function formatInterval(low, high) {
-  return isNumber(low) && isNumber(high) ? `${formatNumber(low)} to ${formatNumber(high)}` : UNKNOWN;
+/** "between 1 and 2 (95%)"; `how` says how far that is to be trusted. */
+export function formatInterval(low, high, how) {
+  return `between ${formatNumber(low)} and ${formatNumber(high)} (${how})`;
 }
 
 /** About how many: two digits, since the estimate is no better. */

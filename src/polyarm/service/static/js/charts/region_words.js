@@ -3,11 +3,19 @@
 import { el, svg } from "../dom.js";
 import { formatShare, listWords } from "../format.js";
 
-/** In the order they are drawn: the largest first. */
+/** In the order they are drawn: the largest first. They follow from the intervals of the costs, not from a proof. */
 export const SETS = [
-  { key: "optimistic", label: "possibly feasible", meaning: "the largest set the data allow" },
-  { key: "estimated", label: "feasible by the estimates", meaning: "if the estimates were true" },
-  { key: "pessimistic", label: "surely feasible", meaning: "the smallest set the data allow" },
+  {
+    key: "optimistic",
+    label: "feasible at best",
+    meaning: "feasible if every cost is as good as its interval below allows",
+  },
+  { key: "estimated", label: "by the estimates", meaning: "feasible if every cost is as estimated" },
+  {
+    key: "pessimistic",
+    label: "feasible at worst",
+    meaning: "feasible if every cost is as bad as its interval below allows",
+  },
 ];
 
 export function makeRegionLegend(mixLabel) {

@@ -1,4 +1,4 @@
-// Dot-and-whisker plot: one row per arm, its estimate and the interval that holds the truth; optionally a bound.
+// Dot-and-whisker plot: one row per arm, its estimate and an interval for the truth; optionally a bound.
 
 import { svg } from "../dom.js";
 import { formatInterval, formatNumber, formatSense, isNumber } from "../format.js";
@@ -10,7 +10,10 @@ const ROW = 26;
 const TOP = 22;
 const BOTTOM = 24;
 
-/** Data: {what, rows: [{name, mean, low, high}], bound: {value, sense} | null, known}. */
+/**
+ * Data: {what, rows: [{name, mean, low, high}], bound: {value, sense} | null, known, confidence, proviso}: the
+ * intervals hold with that confidence, and under the proviso unless it is empty.
+ */
 export function makeWhiskers() {
   return makeFigure(draw);
 }
@@ -31,7 +34,7 @@ function draw(data, width) {
       range === null ? null : drawAxis(low, high, x, top, bottom, (right - left) / 70),
       data.bound === null ? null : drawBound(data.bound, x, left, right, top, bottom),
       labels,
-      data.rows.map((row, i) => drawRow(row, x, centre(i), left, data.known)),
+      data.rows.map((row, i) => drawRow(row, x, centre(i), left, data)),
     ],
   };
 }
@@ -58,7 +61,7 @@ function drawBound({ value, sense }, x, left, right, top, bottom) {
   ];
 }
 
-function drawRow(row, x, y, left, known) {
+function drawRow(row, x, y, left, { known, confidence, proviso }) {
   if (!isNumber(row.mean)) {
     return svg("text", { class: "tick", x: left + 4, y, "dominant-baseline": "central" }, "no outcome yet");
   }
@@ -66,7 +69,7 @@ function drawRow(row, x, y, left, known) {
   return svg(
     "g",
     { class: known ? "known" : null },
-    svg("title", {}, describeRow(row, known)),
+    svg("title", {}, describeRow(row, known, `${confidence}${proviso}`)),
     bounded && !known
       ? [
           svg("line", { class: "whisker", x1: x(row.low), x2: x(row.high), y1: y, y2: y }),
@@ -78,14 +81,15 @@ function drawRow(row, x, y, left, known) {
   );
 }
 
-function describe({ what, rows, bound, known }) {
+function describe({ what, rows, bound, known, confidence, proviso }) {
   const limit = bound === null ? "" : ` Bound: ${formatSense(bound.sense)} ${formatNumber(bound.value)}.`;
-  return `${what} by arm.${limit} ${rows.map((row) => describeRow(row, known)).join("; ")}.`;
+  const words = rows.map((row) => describeRow(row, known, confidence)).join("; ");
+  return `${what} by arm.${limit} ${words}${known || proviso === "" ? "" : `; all${proviso}`}.`;
 }
 
-function describeRow(row, known) {
+function describeRow(row, known, trust) {
   if (!isNumber(row.mean)) return `${row.name}: no outcome yet`;
   if (known) return `${row.name}: ${formatNumber(row.mean)}, known`;
   if (!isNumber(row.low) || !isNumber(row.high)) return `${row.name}: about ${formatNumber(row.mean)}`;
-  return `${row.name}: about ${formatNumber(row.mean)}, surely ${formatInterval(row.low, row.high)}`;
+  return `${row.name}: about ${formatNumber(row.mean)}, ${formatInterval(row.low, row.high, trust)}`;
 }

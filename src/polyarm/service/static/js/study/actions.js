@@ -17,9 +17,7 @@ const RESUME = {
 };
 const RESUME_TRIPPED = {
   title: "Resume exploring?",
-  text:
-    "The sampling is proved to break a constraint. If you resume, the constraints that tripped the breaker will not " +
-    "trip it again.",
+  text: "The circuit breaker has tripped. If you resume, the constraints that tripped it will not trip it again.",
   confirm: "Resume",
 };
 const ARCHIVE = {

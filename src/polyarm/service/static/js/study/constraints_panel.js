@@ -4,6 +4,7 @@ import { makeLineChart } from "../charts/line_chart.js";
 import { el, makeSlot, panel } from "../dom.js";
 import { formatConstraint, formatNumber, isNumber } from "../format.js";
 import { seriesProperty } from "../theme.js";
+import { describeTrust, isProved } from "./claims.js";
 
 export function makeConstraintsPanel(problem, signal) {
   const { constraints } = problem;
@@ -19,13 +20,17 @@ export function makeConstraintsPanel(problem, signal) {
   );
   const title = el("h3", { class: "chart-title" }, "Slack of the explorer's candidate, by outcomes");
   const trend = el("div", {}, title, chart.node);
-  const lead =
+  const meaning =
     "Slack is the room the mix leaves below (or above) the bound. The price is the mean reward gained per unit of " +
     "bound, were the estimates true: 0 where the bound does not bind.";
+  const lead = el("p", { class: "lead" });
 
   return {
-    node: panel("Slack and prices", lead, body, trend),
-    update({ mix, prices, trace }) {
+    node: panel("Slack and prices", null, lead, body, trend),
+    update(view) {
+      const { mix, prices, trace } = view;
+      const least = ` “At least”: the least that it may be (${isProved(view) ? describeTrust(view) : "not proved"}).`;
+      lead.textContent = `${meaning}${mix.slack_low === null ? "" : least}`;
       show({ slack: mix.slack, low: mix.slack_low, prices });
       const lines = constraints.map(({ name }) => trace.slack[name] ?? trace.steps.map(() => null));
       trend.hidden = !lines.some((line) => line.some(isNumber));

@@ -3,35 +3,50 @@
 import { makeWhiskers } from "../charts/whiskers.js";
 import { el, makeSlot, panel } from "../dom.js";
 import { formatConfidence, formatConstraint, formatNumber } from "../format.js";
+import { describeProviso, describeProvisoAndPlace, describeTrust } from "./claims.js";
 
 export function makeRewardPanel(problem) {
   const chart = makeEstimates();
   const confidence = formatConfidence(problem.delta);
-  const lead = `Dots are estimates. All intervals hold at once, at all times, with confidence ${confidence}.`;
+  const lead = el("p", { class: "lead" });
   return {
-    node: panel("Reward of each arm", lead, chart.node),
-    update({ intervals }) {
-      chart.update({ what: "Reward", rows: rowsOf(problem.arms, intervals.reward), bound: null, known: false });
+    node: panel("Reward of each arm", null, lead, chart.node),
+    update({ intervals, status }) {
+      lead.textContent =
+        `Dots are estimates. All intervals hold at once, at all times, with confidence ${confidence}` +
+        `${describeProvisoAndPlace(status)}.`;
+      const rows = rowsOf(problem.arms, intervals.reward);
+      chart.update({ what: "Reward", rows, bound: null, known: false, ...describeLevel(problem, status) });
     },
   };
 }
 
 export function makeCostPanel(problem) {
   const charts = problem.constraints.map((constraint) => ({ constraint, ...makeEstimates() }));
+  const measured = problem.constraints.some(({ known }) => !known);
+  const lead = el("p", { class: "lead" });
   return {
     node: panel(
       "Cost of each arm",
-      "A mix has to respect the bounds; a single arm need not.",
+      null,
+      lead,
       charts.map(({ constraint, node }) => [el("h3", { class: "chart-title" }, formatConstraint(constraint)), node]),
     ),
-    update({ intervals }) {
+    update({ intervals, status }) {
+      const trust = ` Intervals hold together with those of the rewards (${describeTrust({ problem, status })}).`;
+      lead.textContent = `A mix has to respect the bounds; a single arm need not.${measured ? trust : ""}`;
       for (const { constraint, update } of charts) {
         const { name, bound, sense, known } = constraint;
         const rows = rowsOf(problem.arms, intervals.costs[name] ?? {});
-        update({ what: `Cost ${name}`, rows, bound: { value: bound, sense }, known });
+        const level = describeLevel(problem, status);
+        update({ what: `Cost ${name}`, rows, bound: { value: bound, sense }, known, ...level });
       }
     },
   };
+}
+
+function describeLevel(problem, status) {
+  return { confidence: formatConfidence(problem.delta), proviso: describeProviso(status) };
 }
 
 function rowsOf(arms, intervals) {

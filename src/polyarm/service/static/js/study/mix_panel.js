@@ -2,13 +2,7 @@
 
 import { el, makeSlot, panel } from "../dom.js";
 import { asSentence, formatCount, formatInterval, formatNumber, formatShare, isNumber } from "../format.js";
-
-const LEADS = {
-  answer: "The answer: the explorer has stopped with it.",
-  safe: "The best mix that is certainly feasible so far; the answer may be better.",
-  candidate: "The best guess so far; it may break a constraint.",
-  none: "There is no mix to show yet.",
-};
+import { describeTrust, isProved } from "./claims.js";
 
 export function makeMixPanel() {
   const lead = el("p", { class: "lead" });
@@ -19,18 +13,30 @@ export function makeMixPanel() {
 
   return {
     node,
-    update({ mix, status, problem }) {
-      lead.textContent = mix.kind === "none" && mix.why !== null ? asSentence(mix.why) : LEADS[mix.kind];
-      value.textContent = describeValue(mix);
+    update(view) {
+      const { mix, status, problem } = view;
+      lead.textContent = describeMix(view);
+      value.textContent = describeValue(view);
       value.hidden = !isNumber(mix.value);
       show({ arms: problem.arms, shares: mix.shares, allocation: status.allocation, pulls: status.pulls });
     },
   };
 }
 
-function describeValue({ value, value_interval: interval }) {
-  const surely = interval === null ? "" : `, surely ${formatInterval(...interval)}`;
-  return `Mean reward of this mix: about ${formatNumber(value)}${surely}.`;
+function describeMix(view) {
+  const { kind, why } = view.mix;
+  if (kind === "answer") return "The answer: the explorer has stopped with it.";
+  if (kind === "candidate") return "The best guess so far; it may break a constraint.";
+  if (kind === "none") return why === null ? "There is no mix to show yet." : asSentence(why);
+  if (!isProved(view)) return "The best mix so far that seems feasible (not proved); the answer may be better.";
+  return `The best mix so far that is proved feasible (${describeTrust(view)}); the answer may be better.`;
+}
+
+function describeValue(view) {
+  const { value, value_interval: interval } = view.mix;
+  const trust = isProved(view) ? describeTrust(view) : "not proved";
+  const range = interval === null ? "" : `, ${formatInterval(...interval, trust)}`;
+  return `Mean reward of this mix: about ${formatNumber(value)}${range}.`;
 }
 
 function makeTable({ arms, shares, allocation, pulls }) {

@@ -111,7 +111,7 @@ function describe({ statistic, threshold, used }) {
 }
 
 function describeEmptiness({ state, used }) {
-  if (state === "infeasible") return "Stopped before there was a mix to test: none can be feasible.";
+  if (state === "infeasible") return "Stopped before there was a mix to test.";
   if (used === 0) return "Nothing to draw before the first outcomes.";
   return "No reading yet: the explorer tests from time to time.";
 }

@@ -9,7 +9,7 @@ import {
   formatRough,
   listWords,
 } from "../format.js";
-import { readClaims } from "./claims.js";
+import { describeProviso, readClaims } from "./claims.js";
 
 /** What the study looks for. */
 export function describeQuestion({ arms, constraints, delta, r }) {
@@ -40,7 +40,9 @@ function exploring({ status }) {
 function tripped({ status }) {
   return {
     headline: "Circuit breaker tripped: trials follow the control mix",
-    detail: `The sampling is proved to break ${describeExcess(status.tripped)}. Resume to go on exploring.`,
+    detail:
+      `The sampling is proved to break ${describeExcess(status.tripped)}${describeProviso(status)}. ` +
+      "Resume to go on exploring.",
   };
 }
 
@@ -63,10 +65,12 @@ function answered(view) {
 
 function infeasible(view) {
   const names = view.conflict ?? [];
-  const how = readClaims(view).missing.length === 0 ? "proved" : "it seems (not proved)";
+  const { missing, assumed } = readClaims(view);
+  const how = missing.length === 0 ? "proved" : "it seems (not proved)";
+  const conflict = names.length === 0 ? "" : describeConflict(names);
   return {
     headline: `Infeasible: ${how} with ${countOf(view.status.used, "outcome")} that no mix satisfies every constraint`,
-    detail: names.length === 0 ? "" : describeConflict(names),
+    detail: assumed.length === 0 ? conflict : `If what is assumed below holds. ${conflict}`.trim(),
   };
 }
 

@@ -57,7 +57,8 @@ class Recommendation:
     `slack` is positive where the estimated cost leaves room and negative where it exceeds the bound; `stopped`
     tells whether the explorer's own test has passed; `safe` that it has not, but the mix is the best of those that are
     certainly feasible, with a certified rule; `claims` what that proves and what it does not. With a certified
-    rule `slack_low` and `value_interval` bound the true slack and value, all at once, with confidence 1 - delta.
+    rule `slack_low` and `value_interval` bound the true slack and value, all at once, with confidence 1 - delta (if its
+    thresholds are the proved ones).
     """
 
     policy: FloatArray

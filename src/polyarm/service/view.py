@@ -48,21 +48,22 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
 
 def describe_mix(moment: Moment) -> Mix:
     """Return the mix to choose now and what is known of it, or why there is none."""
+    proved = moment.session.plan.settings.thresholds == "proved"
     try:
         answer = recommend_from(moment.session, moment.assumptions)
     except NotYet as error:
         return Mix(kind="none", why=str(error))
     except NoFeasibleMix as error:
-        if moment.session.plan.settings.thresholds == "proved":
+        if proved:
             return Mix(kind="none", why=str(error), proved=[str(error)])
         return Mix(kind="none", why=str(error), not_proved=[f"{error}: stylised thresholds, without a proof"])
     return Mix(
         kind="answer" if answer.stopped else "safe" if answer.safe else "candidate",
         shares=answer.shares(),
         value=answer.value,
-        value_interval=answer.value_interval,
+        value_interval=answer.value_interval if proved else None,  # stylised thresholds bound nothing
         slack=answer.slack,
-        slack_low=answer.slack_low,
+        slack_low=answer.slack_low if proved else None,
         proved=list(answer.claims.proved),
         not_proved=list(answer.claims.not_proved),
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyarm.errors import InvalidInput
+from polyarm.files import check_place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,10 +21,7 @@ def check_target(path: Path) -> None:
     """Raise, before any work is done, when a picture cannot be written there."""
     if path.suffix.lower() not in _ENDINGS:
         raise InvalidInput(f"picture {path}: expected a file name ending in {', '.join(_ENDINGS)}")
-    if path.is_dir():
-        raise InvalidInput(f"picture {path}: expected a file name, but this is a folder")
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput(f"picture {path}: the folder {path.resolve().parent} does not exist")
+    check_place(path, "picture")
     require_plots()
 
 

@@ -84,6 +84,8 @@ def global_randomness(source: str) -> list[str]:
                     found.append(name)
         elif isinstance(node, ast.ImportFrom) and node.module in {"numpy.random", "random"}:
             found += [f"{node.module}.{a.name}" for a in node.names if node.module == "random" or a.name not in STREAMS]
+        elif isinstance(node, ast.ImportFrom) and node.module == "numpy":
+            found += ["numpy.random" for a in node.names if a.name == "random"]
         elif isinstance(node, ast.Import):
             found += [alias.name for alias in node.names if alias.name == "random"]
     return found
@@ -99,6 +101,13 @@ def silent_kernels(source: str) -> list[str]:
         and not node.name.startswith("_")
         and not ast.get_docstring(node)
     ]
+
+
+def test_every_public_name_has_one_home() -> None:
+    assert polyarm.__all__ == sorted(polyarm.__all__)
+    assert set(polyarm.__all__) - {"__version__", "templates"} == set(polyarm._HOMES)
+    for name in polyarm.__all__:
+        assert getattr(polyarm, name) is not None
 
 
 def test_every_room_has_a_floor() -> None:
@@ -153,6 +162,7 @@ def test_an_arrow_that_points_down_or_sideways_is_not(line: str) -> None:
         "numpy.random.seed(3)",
         "np.random.random.x()",
         "from numpy.random import rand",
+        "from numpy import random",
         "import random",
         "from random import choice",
     ],

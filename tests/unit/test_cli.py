@@ -16,6 +16,7 @@ from polyarm import instance_names
 from polyarm.cli.main import main
 from polyarm.engine.run import Exploration
 from polyarm.explorers.registry import EXPLORERS
+from polyarm.files import replaced
 
 SIMULATE_KEYS = [
     "instance",
@@ -475,3 +476,22 @@ def test_a_folder_is_no_parquet_file_and_that_is_known_before_running(
 def test_a_folder_is_no_picture_and_that_is_known_before_running(polyarm: Shell, no_work: None, tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
     assert "folder.png" in polyarm.refusal("run", "figure2", "--plot", tmp_path / "folder.png")
+
+
+@pytest.mark.parametrize("place", ["nowhere/proof.json", "."])
+def test_a_certificate_that_cannot_be_written_is_refused_before_running(
+    polyarm: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("polyarm.cli.live.explore_live", None)
+    done = polyarm("run", "setup2-easy", "--certificate", place)
+    assert done.code == 2
+    assert place in done.err
+
+
+def test_a_file_that_is_written_can_be_read_by_all_who_may_read_others(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_bytes(b"x")
+    with replaced(tmp_path / "whole") as file:
+        file.write(b"x")
+    assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert len(list(tmp_path.iterdir())) == 2

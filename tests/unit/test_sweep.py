@@ -251,7 +251,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_written(tmp_path: Path, monkeypa
         patch.setattr(os, "replace", fill_up)
         with pytest.raises(InvalidInput, match="No space left on device"):
             run_sweep(small(), tmp_path, runner=ThreadRunner(1))
-    assert not list(tmp_path.glob("*/*.partial"))
+    assert not list(tmp_path.glob("*/.*"))
     assert run_sweep(small(), tmp_path).reused == 5
 
 

@@ -72,6 +72,7 @@ def run(
     from polyarm.engine.run import Exploration, check_horizon, plan_run
     from polyarm.environments.instances import load_instance
     from polyarm.errors import InvalidInput
+    from polyarm.files import check_place
 
     if plot is not None:
         from polyarm.figures import check_target
@@ -83,6 +84,8 @@ def run(
             f"--certificate: {explorer} stops by a rule that proves nothing; add --set stopping=certified, or use "
             "certex"
         )
+    if certificate is not None:
+        check_place(certificate, "certificate")
     exploration = Exploration(chosen, plan, seed)
     trace = explore_live(exploration, check_horizon(horizon), quiet=as_json)
     report.show_run(exploration, as_json)

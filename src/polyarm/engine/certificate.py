@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polyarm import __version__
 from polyarm._html import html_table
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
 from polyarm.engine.block_table import read_blocks, tabulate_blocks
@@ -123,7 +124,7 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
     table = tabulate_blocks(session) if averaged else {}
     document = {
         "format": FORMAT,
-        "version": _version(),
+        "version": __version__,
         "verdict": verdict,
         "explorer": session.plan.explorer.name,
         "settings": session.plan.settings.model_dump(mode="json"),
@@ -139,12 +140,6 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
 def name_conflict(session: Session) -> list[str] | None:
     """Return the constraints that contradict each other, if that is how the exploration ended."""
     return list(make_certificate(session).document["conflict"]) if session.infeasible else None
-
-
-def _version() -> str:
-    from polyarm import __version__  # noqa: PLC0415  (the package imports this module)
-
-    return __version__
 
 
 def _compute(

@@ -1,7 +1,6 @@
 """What many explorations showed: runs by cell, their summary, and their table on disk."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from polyarm._html import html_table
 from polyarm.engine.run import HORIZON, RunRecord
 from polyarm.errors import InvalidInput
 from polyarm.figures import COLOURS, finish_figure, new_figure, require_plots, tidy
+from polyarm.files import check_place, replaced
 from polyarm.tables import require_package
 
 if TYPE_CHECKING:
@@ -188,21 +188,16 @@ def write_parquet(rows: Iterable[dict[str, Any]], path: Path, schema: "pa.Schema
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
     try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
+        with replaced(path) as file:
+            file.write(content)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise InvalidInput(f"cannot write {path}: {error}") from None
 
 
 def check_parquet_target(path: Path) -> None:
     """Raise, before any work is done, when a Parquet file cannot be written there."""
-    if path.is_dir():
-        raise InvalidInput(f"{path}: expected a file name, but this is a folder")
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput(f"{path}: the folder {path.resolve().parent} does not exist")
+    check_place(path)
     require_parquet()
 
 

@@ -23,7 +23,8 @@ READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
 
 _PREFIX = "pa_"
-_LOGIN_LASTS = timedelta(hours=12)
+#: How long a person stays signed in.
+LOGIN_LASTS = timedelta(hours=12)
 #: People who are signed in with one token at once; one more signs out who came first.
 _MOST_LOGINS = 50
 
@@ -107,7 +108,7 @@ def find_caller(storage: Storage, secret: str) -> Caller | None:
 def sign_in(storage: Storage, caller: Caller) -> str:
     """Let a person in for some hours; returns what their browser will show."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
-    row = {"hash": _hash(secret), "token_id": caller.token_id, "expires_at": write_time(now + _LOGIN_LASTS)}
+    row = {"hash": _hash(secret), "token_id": caller.token_id, "expires_at": write_time(now + LOGIN_LASTS)}
     with storage.transaction(writes=True) as connection:
         mine = sa.select(logins.c.hash).where(logins.c.token_id == caller.token_id).order_by(logins.c.expires_at.desc())
         old = list(connection.scalars(mine.offset(_MOST_LOGINS - 1)))

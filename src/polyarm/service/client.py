@@ -11,36 +11,17 @@ from typing import Any, Self
 
 import httpx
 
-from polyarm.errors import (
-    Conflict,
-    ExplorationOver,
-    InvalidInput,
-    NoFeasibleMix,
-    NotYet,
-    PolyarmError,
-    ServiceError,
-    StorageError,
-    StudyHalted,
-    UnknownStudy,
-)
+from polyarm.errors import Conflict, InvalidInput, PolyarmError, ServiceError, UnknownStudy
 from polyarm.problem import Problem
 from polyarm.service.bodies import RecommendationBody, Status
+from polyarm.service.kinds import KINDS
 from polyarm.studies.breaker import Breaker
 from polyarm.studies.trial import Told, Trial
 
 #: Answers that say nothing of the request itself: another try may go well.
 _PASSING = frozenset({429, 502, 503, 504})
-#: What a problem's title says that was raised on the server.
-_RAISED: dict[str, type[PolyarmError]] = {
-    "No such study": UnknownStudy,
-    "Contradicts what is stored": Conflict,
-    "Not yet": NotYet,
-    "The exploration is over": ExplorationOver,
-    "No mix is feasible": NoFeasibleMix,
-    "The study is halted": StudyHalted,
-    "The storage failed": StorageError,
-    "Invalid input": InvalidInput,
-}
+#: What was raised on the server, by the title of the problem.
+_RAISED: dict[str, type[PolyarmError]] = {title: kind for kind, _, title in KINDS}
 
 
 class Client:

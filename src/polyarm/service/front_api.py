@@ -7,7 +7,7 @@ from fastapi import APIRouter, Cookie, Request, Response
 from polyarm import __version__
 from polyarm.explorers.registry import EXPLORERS
 from polyarm.service import bodies
-from polyarm.service.access import ANYBODY, Caller, find_caller, find_signed_in, sign_in, sign_out
+from polyarm.service.access import ANYBODY, LOGIN_LASTS, Caller, find_caller, find_signed_in, sign_in, sign_out
 from polyarm.service.guard import COOKIE, Guard, Reader, require_own_origin
 from polyarm.service.problems import FOR_EVERYBODY, document_problems
 
@@ -49,7 +49,12 @@ def begin_session(request: Request, response: Response, given: bodies.SignIn) ->
         raise _guard(request).wrong_token(request)
     login = sign_in(storage, caller)
     response.set_cookie(
-        COOKIE, login, httponly=True, samesite="strict", secure=request.url.scheme == "https", max_age=12 * 3600
+        COOKIE,
+        login,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+        max_age=int(LOGIN_LASTS.total_seconds()),
     )
     return _describe(request, find_signed_in(storage, login))
 

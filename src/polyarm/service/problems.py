@@ -11,17 +11,8 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from polyarm.errors import (
-    Conflict,
-    ExplorationOver,
-    InvalidInput,
-    NoFeasibleMix,
-    NotYet,
-    PolyarmError,
-    StorageError,
-    StudyHalted,
-    UnknownStudy,
-)
+from polyarm.errors import PolyarmError, StorageError
+from polyarm.service.kinds import KINDS
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -33,17 +24,6 @@ _MOST_FAULTS = 20
 
 _log = logging.getLogger("polyarm.service")
 
-#: Status and title of what polyarm raises; the first that fits.
-_KINDS: tuple[tuple[type[PolyarmError], int, str], ...] = (
-    (UnknownStudy, 404, "No such study"),
-    (Conflict, 409, "Contradicts what is stored"),
-    (NotYet, 409, "Not yet"),
-    (ExplorationOver, 409, "The exploration is over"),
-    (NoFeasibleMix, 409, "No mix is feasible"),
-    (StudyHalted, 409, "The study is halted"),
-    (StorageError, 503, "The storage failed"),
-    (InvalidInput, 422, "Invalid input"),
-)
 _TITLES = {
     400: "Bad request",
     401: "Sign in first",
@@ -117,7 +97,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def _on_polyarm_error(_: Request, error: Exception) -> JSONResponse:
-    for kind, status, title in _KINDS:
+    for kind, status, title in KINDS:
         if isinstance(error, kind):
             if kind is StorageError:  # what is wrong with it is for those who run the server
                 _log.error("storage", extra={"detail": str(error)})

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from polyarm import __version__
 from polyarm.engine.plan import make_plan
 from polyarm.engine.randomness import check_seed
 from polyarm.errors import Conflict, InvalidInput
@@ -49,7 +50,7 @@ def create_study(
         lease=check_lease(lease),
         breaker=breaker,
         source_hash=chosen.source_hash,
-        version=_version(),
+        version=__version__,
     )
     place = open_storage(storage_url(storage))
     title = check_name(name or f"study-{secrets.token_hex(4)}")
@@ -118,9 +119,3 @@ def _load_alike(study: Study, stated: Statement, seed: int | None) -> Study:
             "state what it was created with"
         )
     return study
-
-
-def _version() -> str:
-    from polyarm import __version__  # noqa: PLC0415  (the package offers this module)
-
-    return __version__

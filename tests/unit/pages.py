@@ -24,6 +24,7 @@ NOT_CODE = {"text"}
 NOT_RUN = {
     "make ": "`make test` is what runs this; the other targets install, or take minutes",
     ". .venv/": "changes the reader's shell",
+    "export ": "the same",
     "docker ": "needs Docker",
     "dask ": "runs until it is stopped",
     "polyarm serve": "runs until it is stopped; tests/unit/test_serve_cli.py and tests/service run it",

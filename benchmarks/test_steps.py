@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.experiments.simulate import simulate
-from polyarm.explorers.registry import EXPLORERS
-from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
+from polyarm.rules.registry import EXPLORERS
+from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
 from polyarm.problem import Constraint, Problem
 
 _STEPS = 4000

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,7 +12,7 @@ from polyarm import templates
 GROUPS = {
     "State a problem": ("polyarm.problem",),
     "Ready-made problems": ("polyarm.templates",),
-    "Explore": ("polyarm.engine.session", "polyarm.explorers"),
+    "Explore": ("polyarm.engine.session", "polyarm.rules"),
     "Certificates": ("polyarm.engine.certificate",),
     "Plan, simulate, bound": ("polyarm.experiments", "polyarm.environments.instances"),
     "Replay": ("polyarm.engine.replay", "polyarm.environments.replay"),

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from polyarm.experiments.plan import plan
     from polyarm.experiments.results import Simulation
     from polyarm.experiments.simulate import simulate
-    from polyarm.explorers.explorer import Explorer
-    from polyarm.explorers.python_explorer import python_explorer
-    from polyarm.explorers.registry import get_explorer, load_explorer, load_explorer_source
+    from polyarm.rules.explorer import Explorer
+    from polyarm.rules.python_explorer import python_explorer
+    from polyarm.rules.registry import get_explorer, load_explorer, load_explorer_source
     from polyarm.problem import Constraint, Problem
     from polyarm.problem_file import load_problem
     from polyarm.service.client import Client, RemoteStudy
@@ -52,7 +52,7 @@ _HOMES = {
     "Conflict": "polyarm.errors",
     "Constraint": "polyarm.problem",
     "ExplorationOver": "polyarm.errors",
-    "Explorer": "polyarm.explorers.explorer",
+    "Explorer": "polyarm.rules.explorer",
     "Instance": "polyarm.environments.instances",
     "InvalidInput": "polyarm.errors",
     "NotYet": "polyarm.errors",
@@ -74,20 +74,20 @@ _HOMES = {
     "create_study": "polyarm.studies.manage",
     "delete_study": "polyarm.studies.manage",
     "export_study": "polyarm.studies.transfer",
-    "get_explorer": "polyarm.explorers.registry",
+    "get_explorer": "polyarm.rules.registry",
     "import_study": "polyarm.studies.transfer",
     "instance_names": "polyarm.environments.instances",
     "list_studies": "polyarm.studies.manage",
     "load_study": "polyarm.studies.manage",
-    "load_explorer": "polyarm.explorers.registry",
-    "load_explorer_source": "polyarm.explorers.registry",
+    "load_explorer": "polyarm.rules.registry",
+    "load_explorer_source": "polyarm.rules.registry",
     "load_instance": "polyarm.environments.instances",
     "lower_bounds": "polyarm.experiments.bounds",
     "load_problem": "polyarm.problem_file",
     "make_explorer": "polyarm.engine.session",
     "make_certificate": "polyarm.engine.certificate",
     "plan": "polyarm.experiments.plan",
-    "python_explorer": "polyarm.explorers.python_explorer",
+    "python_explorer": "polyarm.rules.python_explorer",
     "read_log": "polyarm.environments.replay",
     "replay": "polyarm.engine.replay",
     "simulate": "polyarm.experiments.simulate",

@@ -1,13 +1,13 @@
 """Tallies of what was observed, and how far the estimated constraint matrix may be off."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from polyarm._compile import kernel
+from polyarm._structs import struct
 from polyarm._types import FloatArray
-from polyarm.problem import Model
+from polyarm.model import Model
 
 SCALAR = 0
 ARM = 1
@@ -16,7 +16,8 @@ ARM = 1
 RADIUS_CODES = {"scalar": SCALAR, "arm": ARM}
 
 
-class Estimates(NamedTuple):
+@struct
+class Estimates:
     """Sums, and the sample means they imply. `columns` is the empirical polytope (see `geometry`)."""
 
     pulls: FloatArray

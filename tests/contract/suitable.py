@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from polyarm import Constraint, Instance, Problem
-from polyarm.explorers.registry import EXPLORERS, make_settings
+from polyarm.rules.registry import EXPLORERS, make_settings
 
 ALL_EXPLORERS = sorted(EXPLORERS)
 #: Explorers that stop only with a proof: their answers keep a distance from the edge, and infeasibility ends them.

@@ -10,7 +10,7 @@ from polyarm.engine.plan import make_plan
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 
 BLIND = sorted(name for name, explorer in EXPLORERS.items() if not explorer.needs_known_rows)
 

@@ -34,7 +34,7 @@ from polyarm import (
 from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import _checksum
 from polyarm.environments.synthetic import sample
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 
 TESTS = Path(__file__).parents[1]
 
@@ -58,7 +58,7 @@ from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
-from polyarm.explorers import toolkit as kit
+from polyarm.rules import toolkit as kit
 
 class Settings(kit.TrackingSettings):
     forget: float = Field(default=0.9, gt=0)
@@ -422,7 +422,7 @@ BAD_FILES = {
     "build": (FAST.replace("Settings, build", "Settings, None"), "build: expected a function of"),
     "steps": (FAST.replace("{Rule: step}", "step"), "steps: expected a step for each class of rules"),
     "taken rule": (
-        "from polyarm.explorers.uniform import UniformRule\n" + FAST.replace("{Rule: step}", "{UniformRule: step}"),
+        "from polyarm.rules.uniform import UniformRule\n" + FAST.replace("{Rule: step}", "{UniformRule: step}"),
         "steps: .*UniformRule.* already has a step, of another explorer",
     ),
 }

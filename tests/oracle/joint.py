@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oracle.reference import FloatArray, Generator, IntArray
-from polyarm.statistics.joint import Evidence
+from polyarm.certify.evidence import Evidence
 
 #: How the evidence may be awkward.
 FLAVOURS = ("plain", "known", "per-arm", "integer", "unequal", "vertex", "averaged", "everything")

@@ -21,7 +21,7 @@ from polyarm.families.family import (
     make_family,
     write_nearest_alternative,
 )
-from polyarm.geometry.neighbours import Moves
+from polyarm.polytope.neighbours import Moves
 
 FloatArray = NDArray[np.float64]
 

@@ -7,9 +7,9 @@ from scipy.optimize import LinearConstraint, minimize
 from oracle import reference
 from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
 from polyarm.families.family import Family, alternative_cost, divergence, make_family, write_nearest_alternative
-from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
-from polyarm.geometry.neighbours import Moves, find_neighbours, make_moves, make_neighbour_work, neighbour_capacity
-from polyarm.geometry.vertices import (
+from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
+from polyarm.polytope.neighbours import Moves, find_neighbours, make_moves, make_neighbour_work, neighbour_capacity
+from polyarm.polytope.vertices import (
     SUPPORT,
     enumerate_vertices,
     make_candidate,
@@ -17,7 +17,7 @@ from polyarm.geometry.vertices import (
     next_candidate,
     solve_candidate,
 )
-from polyarm.statistics.glr import least_statistic, move_statistic, write_vertex_move
+from polyarm.families.alternatives import least_statistic, move_statistic, write_vertex_move
 
 
 def make_gaussian(rng: Generator, K: int) -> tuple[Family, FloatArray]:

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from oracle import reference
 from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
-from polyarm.geometry.lp import EMPTY, OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
+from polyarm.polytope.lp import EMPTY, OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
 
 CASES = 250
 

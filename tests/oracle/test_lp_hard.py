@@ -5,7 +5,7 @@ import pytest
 
 from oracle import reference
 from oracle.test_lp import CASES, check_against_highs, check_point, solve
-from polyarm.geometry.lp import EMPTY, OPTIMAL, make_basis
+from polyarm.polytope.lp import EMPTY, OPTIMAL, make_basis
 
 
 def test_almost_singular_warm_basis() -> None:

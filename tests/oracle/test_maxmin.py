@@ -20,8 +20,9 @@ from polyarm.bounds.lower import compute_bounds, find_gammas, make_truth, relaxe
 from polyarm.bounds.maxmin import STEP_FLOOR, linearise, make_maxmin_work, solve_maxmin, solve_penalised
 from polyarm.environments.instances import load_instance
 from polyarm.families.family import Family
-from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
-from polyarm.problem import Constraint, Problem, build_model
+from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
+from polyarm.model import build_model
+from polyarm.problem import Constraint, Problem
 
 
 def gaussian(scale: FloatArray) -> Family:
@@ -241,7 +242,7 @@ def test_r_optimal_answers_beat_the_optimum() -> None:
     assert float(answer @ instance.mu) >= best.value - 0.1 - 1e-9
     # The claimed time is really attained by that answer and allocation.
     truth = make_truth(instance.problem, instance.mu, instance.A)
-    from polyarm.geometry.vertices import enumerate_vertices
+    from polyarm.polytope.vertices import enumerate_vertices
 
     alternatives = moves_to(answer, enumerate_vertices(truth.columns))
     expected = cvxpy_time(instance.mu, np.ones(7), dense_changes(alternatives), np.zeros((0, 7)), 0.1, 100.0)

@@ -8,8 +8,8 @@ from scipy.optimize import nnls
 
 from oracle import reference
 from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
-from polyarm.geometry.lp import OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
-from polyarm.geometry.neighbours import (
+from polyarm.polytope.lp import OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
+from polyarm.polytope.neighbours import (
     TOO_MANY,
     Moves,
     find_neighbours,

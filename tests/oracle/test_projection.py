@@ -10,7 +10,7 @@ import pytest
 
 from oracle import reference
 from oracle.reference import FAMILIES, FloatArray, Generator
-from polyarm.geometry.projection import PROJECTED, make_projection_work, project_polytope, project_simplex
+from polyarm.polytope.projection import PROJECTED, make_projection_work, project_polytope, project_simplex
 
 WEIGHTS = ["equal", "spread"]
 SETS = [*FAMILIES, "pinned"]

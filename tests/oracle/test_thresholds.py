@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from polyarm.stopping.thresholds import LOG, PAPER, THEORY, calibration, compute_beta, theory_constant
+from polyarm.stops.own import LOG, PAPER, THEORY, calibration, compute_beta, theory_constant
 
 
 def h(u: float) -> float:

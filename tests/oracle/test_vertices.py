@@ -7,8 +7,8 @@ import pytest
 
 from oracle import reference
 from oracle.reference import FAMILIES, FloatArray
-from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
-from polyarm.geometry.vertices import (
+from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
+from polyarm.polytope.vertices import (
     MAX_CANDIDATES,
     count_candidates,
     enumerate_vertices,

@@ -17,7 +17,7 @@ from polyarm import Instance, Session, load_instance
 from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.run import Exploration, RunRecord
 from polyarm.environments.synthetic import sample
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 
 PULLS = 300
 

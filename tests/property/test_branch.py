@@ -8,9 +8,9 @@ import pytest
 from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, search_densely, witness_values
 from oracle.reference import FloatArray, Generator
 from polyarm._arena import make_arena
-from polyarm.statistics import branch
-from polyarm.statistics.branch import CERTIFIED, UNRESOLVED, WITNESS, search_witness, size_branch
-from polyarm.statistics.joint import Evidence, cost_statistic, witness_value
+from polyarm.certify import search as branch
+from polyarm.certify.search import CERTIFIED, UNRESOLVED, WITNESS, search_witness, size_branch
+from polyarm.certify.evidence import Evidence, cost_statistic, witness_value
 
 ACCURACY = 0.03
 MAX_NODES = 3000

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from polyarm._types import FloatArray
-from polyarm.geometry.lp import EMPTY, OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
-from polyarm.geometry.projection import PROJECTED, make_projection_work, project_polytope, project_simplex
+from polyarm.polytope.lp import EMPTY, OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
+from polyarm.polytope.projection import PROJECTED, make_projection_work, project_polytope, project_simplex
 
 #: Quarters: ties and degenerate vertices are common, and sums are exact.
 quarters = st.integers(-8, 8).map(lambda n: n / 4)

@@ -11,7 +11,7 @@ from contract.suitable import make_instance
 from polyarm import Instance, make_explorer
 from polyarm.engine.session import Session
 from polyarm.errors import NoFeasibleMix
-from polyarm.explorers.round import INFEASIBLE, STATUS, STOPPED
+from polyarm.rules.base import INFEASIBLE, STATUS, STOPPED
 
 
 def make(costs: list[float]) -> Instance:

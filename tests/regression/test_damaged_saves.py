@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from polyarm import InvalidInput, Session, load_instance, make_explorer
-from polyarm.explorers.round import PENDING, STEPS
+from polyarm.rules.base import PENDING, STEPS
 
 Saved = dict[str, Any]
 

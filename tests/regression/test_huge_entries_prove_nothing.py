@@ -12,7 +12,7 @@ import pytest
 from contract.suitable import make_instance
 from polyarm import Instance
 from polyarm.engine.run import Exploration, plan_run
-from polyarm.geometry.lp import ITERATION_LIMIT, make_basis, make_lp_work, solve_lp
+from polyarm.polytope.lp import ITERATION_LIMIT, make_basis, make_lp_work, solve_lp
 
 
 @pytest.fixture

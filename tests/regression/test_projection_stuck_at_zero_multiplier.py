@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polyarm._types import FloatArray
-from polyarm.geometry.projection import PROJECTED, make_projection_work, project_polytope
+from polyarm.polytope.projection import PROJECTED, make_projection_work, project_polytope
 from polyarm.problem import find_optimum
 
 # Met by `ptns` on setup1-easy: known rows, seed 6, step 9.

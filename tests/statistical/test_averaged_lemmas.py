@@ -14,8 +14,8 @@ from scipy.stats import binomtest
 
 from contract.suitable import make_instance
 from polyarm._compile import kernel
-from polyarm.problem import Model, build_model
-from polyarm.statistics.averaged import (
+from polyarm.model import Model, build_model
+from polyarm.certify.blocks import (
     MAX_STARTS,
     REWARD_THRESHOLD,
     ROW_FLOOR,
@@ -29,7 +29,7 @@ from polyarm.statistics.averaged import (
     write_evidence,
     write_thresholds,
 )
-from polyarm.statistics.joint import Evidence, make_evidence, witness_value
+from polyarm.certify.evidence import Evidence, make_evidence, witness_value
 
 RUNS = 6000
 ARMS, ROWS, BLOCKS = 4, 2, 25

@@ -10,7 +10,7 @@ from scipy import stats
 from contract.suitable import make_instance
 from polyarm import Instance
 from polyarm.estimates import ARM, make_estimates, record, write_shifted, write_widths
-from polyarm.problem import build_model
+from polyarm.model import build_model
 
 RUNS = 600
 SWEEPS = 120

@@ -145,14 +145,14 @@ def test_public_kernels_say_what_they_do(module: str) -> None:
     ],
 )
 def test_an_arrow_that_points_up_is_caught(line: str) -> None:
-    assert len(upward_arrows("polyarm.geometry.lp", line)) == 1
+    assert len(upward_arrows("polyarm.polytope.lp", line)) == 1
 
 
 @pytest.mark.parametrize(
-    "line", ["from polyarm.tolerances import PRIMAL", "from polyarm.geometry.lp import solve_lp", "import numpy"]
+    "line", ["from polyarm.tolerances import PRIMAL", "from polyarm.polytope.lp import solve_lp", "import numpy"]
 )
 def test_an_arrow_that_points_down_or_sideways_is_not(line: str) -> None:
-    assert upward_arrows("polyarm.geometry.vertices", line) == []
+    assert upward_arrows("polyarm.polytope.vertices", line) == []
 
 
 @pytest.mark.parametrize(

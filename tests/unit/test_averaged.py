@@ -9,9 +9,9 @@ from scipy.special import erfcx
 from contract.suitable import make_instance
 from oracle.joint import draw_mixes
 from oracle.reference import FloatArray, Generator
-from polyarm.problem import Model, build_model
-from polyarm.statistics import averaged
-from polyarm.statistics.averaged import (
+from polyarm.model import Model, build_model
+from polyarm.certify import blocks as averaged
+from polyarm.certify.blocks import (
     COST_SLAB,
     REWARD_SLAB,
     REWARD_THRESHOLD,
@@ -28,7 +28,7 @@ from polyarm.statistics.averaged import (
     write_evidence,
     write_thresholds,
 )
-from polyarm.statistics.joint import make_evidence, witness_value
+from polyarm.certify.evidence import make_evidence, witness_value
 
 Block = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # counts, answer, mean rewards, mean rows
 

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 from oracle.reference import FloatArray, Generator
 from polyarm._arena import make_arena
-from polyarm.bounds.cautious import size_cautious, write_cautious
+from polyarm.planner.cautious import size_cautious, write_cautious
 
 PENALTY = 200.0
 KNOWN_ROW = 1e-9

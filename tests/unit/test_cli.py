@@ -15,7 +15,7 @@ import pytest
 from polyarm import instance_names
 from polyarm.cli.main import main
 from polyarm.engine.run import Exploration
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 from polyarm.files import replaced
 
 SIMULATE_KEYS = [

@@ -137,7 +137,7 @@ event.register("numba:compile", Listener())
 
 import polyarm
 from polyarm.engine.run import Exploration, plan_run
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 
 name, preset = sys.argv[1:]
 for explorer, known in EXPLORERS.items():

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyarm._types import FloatArray
-from polyarm.statistics.mixture import COST, REWARD, Pricing, make_pricing, write_thresholds
+from polyarm.certify.pooled import COST, REWARD, Pricing, make_pricing, write_thresholds
 
 LEVEL = 1e-3
 

@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 
 from oracle.reference import FAMILIES, FloatArray, Generator
 from polyarm._arena import make_arena
-from polyarm.geometry.lp import EMPTY, OPTIMAL
-from polyarm.geometry.penalised import PenalisedWork, carve_penalised, forget_basis, size_penalised, solve_penalised_lp
+from polyarm.polytope.lp import EMPTY, OPTIMAL
+from polyarm.polytope.penalised import PenalisedWork, carve_penalised, forget_basis, size_penalised, solve_penalised_lp
 
 CASES = 250
 

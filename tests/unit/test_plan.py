@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyarm
-from polyarm.bounds.forecast import stylised_pulls
+from polyarm.planner.forecast import stylised_pulls
 from polyarm.cli.main import main
 
 GUESS = """

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from polyarm import Constraint, InvalidInput, Problem
-from polyarm.problem import build_model, find_optimum
+from polyarm.model import build_model
+from polyarm.problem import find_optimum
 
 NAN, INF = math.nan, math.inf
 

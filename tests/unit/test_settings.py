@@ -7,7 +7,7 @@ import pytest
 
 from contract.suitable import ALL_EXPLORERS, choices, suit
 from polyarm import InvalidInput, load_instance, make_explorer
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 
 PAPER = {
     "policy": "optimistic",

@@ -10,7 +10,7 @@ import pytest
 
 from polyarm import load_study
 from polyarm.cli.main import main
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 from polyarm.studies.storage import open_storage, storage_url
 
 PROBLEM = """

@@ -2,7 +2,7 @@
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray
-from polyarm.geometry.neighbours import Moves
+from polyarm.polytope.neighbours import Moves
 
 
 @kernel

@@ -9,8 +9,8 @@ from polyarm._types import FloatArray
 from polyarm.bounds.arms import write_arm_moves
 from polyarm.bounds.maxmin import LEAST_STRENGTH, linearise, make_maxmin_work, solve_maxmin
 from polyarm.families.family import Family
-from polyarm.geometry.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
-from polyarm.geometry.neighbours import (
+from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
+from polyarm.polytope.neighbours import (
     TOO_MANY,
     Moves,
     find_neighbours,
@@ -18,7 +18,7 @@ from polyarm.geometry.neighbours import (
     make_neighbour_work,
     neighbour_capacity,
 )
-from polyarm.geometry.vertices import MAX_CANDIDATES, count_candidates, enumerate_vertices
+from polyarm.polytope.vertices import MAX_CANDIDATES, count_candidates, enumerate_vertices
 from polyarm.tolerances import SAME_POLICY
 
 _ACCURACY = 1e-6

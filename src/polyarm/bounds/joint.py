@@ -2,7 +2,7 @@ r"""The joint characteristic time: the rate at which rewards *and* unknown costs
 
 .. math:: T^*(r)^{-1} = \max_{w, p \in \Delta} \min(\min_i Z_i(p), Z_0(p))
 
-with the statistics of `statistics.joint` at one pull in all, shared out as w. The problem is not concave in (w, p), and
+with the statistics of `certify.evidence` at one pull in all, shared out as w. The problem is not concave in (w, p), and
 :math:`Z_0` is itself a minimum that is not convex. So the T that is found is that of the plan returned, and the
 certified lower bound on its :math:`Z_0` turns it into a proved upper bound on :math:`T^*`.
 """
@@ -15,19 +15,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from polyarm._arena import make_arena
 from polyarm._types import FloatArray
-from polyarm.bounds.ascent import N_STEPS, climb, forget, make_memory, make_scene, size_ascent
-from polyarm.bounds.cautious import size_cautious, write_cautious
 from polyarm.bounds.characteristic import characteristic_time, list_alternatives
 from polyarm.bounds.polish import Cuts, improve_locally
+from polyarm.certify.evidence import Evidence, cost_statistic, make_evidence, witness_value
+from polyarm.certify.pooled import Pricing, Thresholds, fixed_pricing, make_worth, weigh_pulls, write_pooled_evidence
+from polyarm.certify.search import Task, make_search_work, search_witness
+from polyarm.certify.witnesses import Pool, improve_witness, least_witness
 from polyarm.families.family import make_family
-from polyarm.geometry.penalised import forget_basis
-from polyarm.problem import Model, find_optimum
-from polyarm.statistics.branch import search_witness, size_branch
-from polyarm.statistics.joint import N_EXTRAS, Evidence, cost_statistic, witness_value
-from polyarm.statistics.mixture import COST, REWARD, Pricing, fixed_pricing, write_thresholds
-from polyarm.statistics.witnesses import Pool, carve_descent, improve_witness, least_witness
+from polyarm.model import Model
+from polyarm.planner.cautious import Caution, write_cautious
+from polyarm.planner.improve import Effort, climb, fresh_steps
+from polyarm.planner.objective import Scene, forget, make_memory, make_plan_work
+from polyarm.polytope.penalised import forget_basis
+from polyarm.problem import find_optimum
 
 #: The cautious answers that planning starts from lose these shares of r.
 _LOSSES = (0.25, 0.5, 0.75)
@@ -36,7 +37,6 @@ _PENALTY = 200.0
 _POOL_ROOM = 300
 #: Witnesses closer than this (sum of absolute differences) are one.
 _SAME_WITNESS = 1e-6
-_FRESH_STEP = 0.3
 _LEAST_ALLOCATION = 1e-6
 #: Sharpness of the soft minimum, from the first climb of a start to its last.
 _SHARPNESS = (10.0, 170.0)
@@ -92,21 +92,17 @@ class JointSearch:
 
     def __init__(self, model: Model, means: FloatArray, rows: FloatArray, pricing: Pricing | None = None) -> None:
         d, n_arms = rows.shape
-        n_known = int(model.known.sum())
         self.model = model
         self.means = np.ascontiguousarray(means)
         self.rows = np.ascontiguousarray(rows)
         self.pricing = pricing or fixed_pricing(1.0, 1.0)
-        self.memory = make_memory(n_arms, d)
-        forget(self.means, self.rows, self.memory)
         self.penalty = _PENALTY * math.sqrt(float(model.reward_noise.max()))
         capacity = _POOL_ROOM + n_arms
         self.pool = Pool(np.zeros((capacity, n_arms)), np.zeros(capacity, dtype=np.int64), np.zeros(1, dtype=np.int64))
-        self.arena = make_arena(
-            size_branch(n_arms, d),
-            size_cautious(n_arms, d),
-            size_ascent(capacity, n_arms, d, n_known),
-        )
+        self._scene = Scene(self.means, self.rows, model, self.pool, self.pricing, make_memory(n_arms, d))
+        forget(self._scene)
+        self._climbing = make_plan_work(self.pool, model)
+        self._searching = make_search_work(n_arms, d)
         self._rng = np.random.default_rng(0)
         first, second = np.triu_indices(n_arms, 1)
         if first.size > _PROBES:
@@ -142,53 +138,40 @@ class JointSearch:
             self.means,
             self.rows,
             self.model.known,
-            loss * r,
-            0.5 * (1.0 + loss) * r,
-            self.penalty,
-            self.arena,
+            Caution(loss * r, 0.5 * (1.0 + loss) * r, self.penalty),
+            self._searching.descent,
             optimum,
             answer,
         )
         self._remember(optimum)
         return answer if found else None
 
-    def _weigh(self, allocation: FloatArray, total: float) -> tuple[Evidence, FloatArray]:
-        """Return what `total` pulls in these proportions bring, were the estimates true: evidence and thresholds."""
-        model, effective, thresholds = self.model, np.zeros(self.n_arms), np.zeros(2)
-        marks = np.zeros(self.n_arms, dtype=np.int64)
-        write_thresholds(self.pricing, total * allocation, effective, thresholds, marks)
-        reward_var, row_var = model.reward_noise / effective, model.row_noise / effective
-        return Evidence(self.means, self.rows, reward_var, row_var, model.known, np.zeros(N_EXTRAS)), thresholds
+    def _weigh(self, plan: Plan, total: float) -> tuple[Evidence, Thresholds]:
+        """Return what `total` pulls by a plan bring, were the estimates true: evidence and thresholds."""
+        worth, evidence = make_worth(self.n_arms), make_evidence(self.n_arms, self.model.known.size)
+        weigh_pulls(self.pricing, total * plan.allocation, worth)
+        write_pooled_evidence(self.means, self.rows, self.model, worth, plan.answer, evidence)
+        return evidence, worth.thresholds
 
     def value(self, plan: Plan, total: float) -> float:
         """Return the least ratio of statistic to threshold against the witnesses known so far."""
-        evidence, thresholds = self._weigh(plan.allocation, total)
-        least, _ = least_witness(evidence, plan.answer, self.model.r, self.pool)
-        return float(min(cost_statistic(evidence, plan.answer) / thresholds[COST], least / thresholds[REWARD]))
+        evidence, thresholds = self._weigh(plan, total)
+        least, _ = least_witness(evidence, self.pool)
+        return float(min(cost_statistic(evidence, plan.answer) / thresholds.cost, least / thresholds.reward))
 
     def respond(self, plan: Plan, total: float, accuracy: float, max_cells: int) -> Response:
         """Find the witness that hurts a plan most, to an accuracy or until the budget is spent, and remember it."""
-        evidence, thresholds = self._weigh(plan.allocation, total)
-        value, nearest = least_witness(evidence, plan.answer, self.model.r, self.pool)
+        evidence, thresholds = self._weigh(plan, total)
+        value, nearest = least_witness(evidence, self.pool)
         witness = self.pool.mixes[nearest].copy()
-        costs = cost_statistic(evidence, plan.answer) / thresholds[COST]
+        costs = cost_statistic(evidence, plan.answer) / thresholds.cost
         lower = 0.0
         if value > 0.0:
-            _, _, lower = search_witness(
-                evidence,
-                plan.answer,
-                self.model.r,
-                value,
-                accuracy,
-                0.0,
-                self.penalty,
-                max_cells,
-                self.arena,
-                witness,
-            )
+            task = Task(value, accuracy, 0.0, self.penalty, max_cells)
+            _, _, lower = search_witness(evidence, task, self._searching, witness)
             self._remember(witness)
-            value = min(value, witness_value(evidence, plan.answer, witness, self.model.r))
-        attained, proved = min(costs, value / thresholds[REWARD]), min(costs, lower / thresholds[REWARD])
+            value = min(value, witness_value(evidence, witness))
+        attained, proved = min(costs, value / thresholds.reward), min(costs, lower / thresholds.reward)
         return Response(float(attained), float(proved), witness)
 
     def probe(self, plan: Plan, total: float) -> None:
@@ -196,13 +179,13 @@ class JointSearch:
 
         Proves nothing, but finds in milliseconds most of what a search needs many cells for.
         """
-        evidence, _ = self._weigh(plan.allocation, total)
-        work = carve_descent(self.n_arms, self.rows.shape[0], self.arena)
+        evidence, _ = self._weigh(plan, total)
+        work = self._searching.descent
         forget_basis(work.lp)
         scattered = self._rng.dirichlet(np.full(self.n_arms, 0.3), _PROBES)
         ends = []
         for witness in np.vstack([self._pairs, scattered]):
-            value = improve_witness(evidence, plan.answer, self.model.r, self.penalty, _DESCENT, work, witness)
+            value = improve_witness(evidence, self.penalty, _DESCENT, work, witness)
             ends.append((value, witness))
         ends.sort(key=lambda end: end[0])
         kept: list[FloatArray] = []
@@ -216,14 +199,9 @@ class JointSearch:
     def climb(self, plan: Plan, total: float, sharpness: float, fixed: bool) -> Plan:
         """Return a better plan against the witnesses known; `fixed` leaves the allocation alone."""
         allocation, answer = plan.allocation.copy(), plan.answer.copy()
-        scene = make_scene(self.means, self.rows, self.model, self.pool, self.pricing, self.memory)
-        steps, arena = np.full(N_STEPS, _FRESH_STEP), self.arena
-        if fixed:
-            pulls = total * allocation
-            value = climb(scene, 0.0, 0.0, sharpness, _CLIMB_ITERATIONS, steps, pulls, answer, arena)
-        else:
-            floor = _LEAST_ALLOCATION
-            value = climb(scene, total, floor, sharpness, _CLIMB_ITERATIONS, steps, allocation, answer, arena)
+        sampled = total * allocation if fixed else allocation
+        effort = Effort(0.0 if fixed else total, 0.0 if fixed else _LEAST_ALLOCATION, sharpness, _CLIMB_ITERATIONS)
+        value = climb(self._scene, effort, fresh_steps(), sampled, answer, self._climbing)
         return Plan(allocation, answer, float(value))
 
     def ascend(self, start: Plan, total: float, fixed: bool) -> Plan:

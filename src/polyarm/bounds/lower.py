@@ -19,9 +19,10 @@ from polyarm.bounds.characteristic import (
     optimal_vertex,
 )
 from polyarm.bounds.joint import joint_time, why_no_joint_time
-from polyarm.geometry.lp import make_basis, make_lp_work, solve_lp
-from polyarm.geometry.vertices import MAX_CANDIDATES, count_candidates, enumerate_vertices
-from polyarm.problem import Model, Problem, build_model
+from polyarm.polytope.lp import make_basis, make_lp_work, solve_lp
+from polyarm.polytope.vertices import MAX_CANDIDATES, count_candidates, enumerate_vertices
+from polyarm.model import Model, build_model
+from polyarm.problem import Problem
 from polyarm.tolerances import PRIMAL
 
 #: How far a budget is relaxed, in units of its noise, to measure how T reacts.

@@ -12,15 +12,15 @@ Alternatives are sparse `Moves`; `Spread` holds D on the same entries.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from polyarm._compile import kernel
+from polyarm._structs import struct
 from polyarm._types import FloatArray
 from polyarm.families.family import Family, linearise_move
-from polyarm.geometry.linear import NewtonWork, find_newton_direction, make_newton_work
-from polyarm.geometry.neighbours import Moves
+from polyarm.polytope.linear import NewtonWork, find_newton_direction, make_newton_work
+from polyarm.polytope.neighbours import Moves
 
 #: Floor for s, as a share of its largest entry: arms that no alternative needs may have to hold mass so that the
 #: rows are satisfied, and x_a = sqrt(s_a / e_a) can only give it to them if s_a > 0. Good enough for one step.
@@ -33,7 +33,8 @@ _NEWTON_STEPS = 30
 _SHRINKINGS = 60
 
 
-class MaxMinWork(NamedTuple):
+@struct
+class MaxMinWork:
     """Scratch: the linearised alternatives, per-arm sums, and the Newton system of the rows."""
 
     spread: FloatArray

@@ -39,7 +39,7 @@ def serve(
 
     require_service()
     from polyarm.cli.serve_report import check_log_level, check_origins, leave, run_until_stopped, show_served
-    from polyarm.explorers.registry import get_explorer
+    from polyarm.rules.registry import get_explorer
     from polyarm.service.server import Server, make_config
     from polyarm.service.telemetry import set_up_logs
     from polyarm.studies.storage import storage_url

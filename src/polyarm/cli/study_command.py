@@ -311,7 +311,7 @@ def _load(name: str, storage: str | None, explorer: Path | None = None) -> "Stud
 
 def _load_explorer(file: Path | None) -> None:
     if file is not None:
-        from polyarm.explorers.registry import load_explorer
+        from polyarm.rules.registry import load_explorer
 
         load_explorer(file)
 

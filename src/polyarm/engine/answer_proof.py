@@ -7,10 +7,9 @@ import numpy as np
 
 from polyarm._types import FloatArray
 from polyarm.engine.plan import Plan
-from polyarm.explorers.certified_settings import build_levels
-from polyarm.stopping.averaged import Record
-from polyarm.stopping.averaged_proof import Start, weigh_blocks
-from polyarm.stopping.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins, value_margin
+from polyarm.certify.block_proof import StartPlan, weigh_blocks
+from polyarm.certify.blocks import Record
+from polyarm.certify.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins, value_margin
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,12 @@ def pooled_thresholds(plan: Plan, standing: Standing) -> dict[str, Any]:
     }
 
 
-def averaged_proof(plan: Plan, standing: Standing, start: Start, table: Record) -> AnswerProof:
+def averaged_proof(plan: Plan, standing: Standing, start: StartPlan, table: Record) -> AnswerProof:
     """Return what the averaged certificate says of its answer, beside the pooled one, which has its own part of delta.
 
     Both are certain together, so a slack is at least the larger of their bounds.
     """
-    average = weigh_blocks(plan.model, build_levels(plan.settings, plan.model), start, table)
+    average = weigh_blocks(plan.model, (1.0 - plan.settings.pooled_share()) * plan.problem.delta, start, table)
     pooled = pooled_proof(plan, standing, average.mix)
     slack_low, evidence = pooled.slack_low.copy(), list(pooled.cost_statistics)
     for i in plan.problem.unknown:

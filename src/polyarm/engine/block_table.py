@@ -9,9 +9,8 @@ from polyarm._types import FloatArray
 from polyarm.engine.plan import Plan
 from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
-from polyarm.statistics.averaged import MAX_STARTS
-from polyarm.stopping.averaged import Record
-from polyarm.stopping.averaged_proof import Start, winning_start
+from polyarm.certify.block_proof import StartPlan
+from polyarm.certify.blocks import MAX_STARTS, Record, make_record
 
 
 def tabulate_blocks(session: Session) -> dict[str, Any]:
@@ -20,7 +19,7 @@ def tabulate_blocks(session: Session) -> dict[str, Any]:
     `told_before` is the number of outcomes that were in when a start or a block was fixed.
     """
     problem, model = session.problem, session.plan.model
-    start, table = winning_start(session.state.block)
+    start, table = session.stop.winning_start()
     costs = {
         problem.constraints[i].name: (table.rows[:, i] + model.bounds[i]) / model.factors[i] for i in problem.unknown
     }
@@ -44,15 +43,14 @@ def tabulate_blocks(session: Session) -> dict[str, Any]:
     }
 
 
-def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[Start, Record]:
+def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[StartPlan, Record]:
     """Read what `tabulate_blocks` wrote; raises when it is no such table, or is not within all `pulls` made."""
     start = _read_start(plan, stated["start"])
     blocks = stated["blocks"]
     if not isinstance(blocks, list) or not blocks:
         raise InvalidInput("blocks: expected a list of at least one block")
-    shape = (len(blocks), plan.problem.n_arms)
-    rows = np.tile(plan.model.known_rows, (len(blocks), 1, 1))
-    table = Record(np.zeros(len(blocks)), np.zeros(shape), np.zeros(shape), np.zeros(shape), rows)
+    table = make_record(len(blocks), plan.problem.n_arms, plan.problem.n_constraints)
+    table.rows[:] = plan.model.known_rows
     told = start.begun
     for k, block in enumerate(blocks):
         _read_block(plan, block, k, told, table)
@@ -63,14 +61,14 @@ def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tup
     return start, table
 
 
-def _read_start(plan: Plan, stated: Mapping[str, Any]) -> Start:
+def _read_start(plan: Plan, stated: Mapping[str, Any]) -> StartPlan:
     problem = plan.problem
     number = _whole("start.number", stated["number"], MAX_STARTS - 1)
     begun = _whole("start.told_before", stated["told_before"])
     lam = problem.check_numbers("start.lam", stated["lam"])
     if np.any(lam <= 0.0):
         raise InvalidInput(f"start.lam: expected positive numbers, got {lam.tolist()}")
-    return Start(number, float(begun), lam, problem.check_policy(stated["anchor"]))
+    return StartPlan(number, float(begun), lam, problem.check_policy(stated["anchor"]))
 
 
 def _whole(field: str, value: Any, most: int = 10**15) -> int:

@@ -20,11 +20,11 @@ from polyarm.engine.block_table import read_blocks, tabulate_blocks
 from polyarm.engine.plan import AVERAGED, POOLED, Plan, make_plan
 from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput, NotYet
-from polyarm.explorers.certified_settings import CertifiedSettings, build_certified_rule
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.stops.settings import CertifiedSettings, build_certified_rule
+from polyarm.rules.registry import EXPLORERS
 from polyarm.files import replaced
 from polyarm.problem import Problem
-from polyarm.stopping.proof import (
+from polyarm.certify.proof import (
     Standing,
     breaks_known_rows,
     find_conflict,

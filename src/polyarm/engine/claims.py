@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from polyarm.explorers.certified_settings import CertifiedSettings
-from polyarm.explorers.settings import RoundSettings
+from polyarm.stops.settings import CertifiedSettings
+from polyarm.rules.settings import RoundSettings
 from polyarm.problem import Problem
 
 

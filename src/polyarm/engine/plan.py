@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polyarm.explorers.certified_settings import CertifiedSettings, check_certifiable
-from polyarm.explorers.explorer import Explorer
-from polyarm.explorers.registry import check_fits, find_explorer, make_settings
-from polyarm.problem import Model, Problem, build_model
+from polyarm.stops.settings import CertifiedSettings, check_certifiable
+from polyarm.rules.explorer import Explorer
+from polyarm.rules.registry import check_fits, find_explorer, make_settings
+from polyarm.model import Model, build_model
+from polyarm.problem import Problem
 
 POOLED = "pooled"
 AVERAGED = "averaged"

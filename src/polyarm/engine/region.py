@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 from polyarm._types import FloatArray
 from polyarm.engine.intervals import Intervals
-from polyarm.geometry.vertices import count_candidates, enumerate_vertices
+from polyarm.polytope.vertices import count_candidates, enumerate_vertices
 from polyarm.problem import Problem
 
 #: Sets with more candidates for vertices are not listed: nobody could look at them.

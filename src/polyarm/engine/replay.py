@@ -11,7 +11,7 @@ from polyarm.engine.run import check_horizon, describe_status, split_settings
 from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
 from polyarm.errors import InvalidInput
-from polyarm.explorers.registry import get_explorer
+from polyarm.rules.registry import get_explorer
 from polyarm.problem import Problem
 
 EXHAUSTED = "EXHAUSTED"

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.engine.drive import ALLOCATION_VIOLATIONS, EXCESS, N_SCORES, POLICY_VIOLATIONS, driver_for
+from polyarm.engine.loop import Scores, driver_for
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance, is_correct, is_feasible
 from polyarm.errors import InvalidInput
-from polyarm.explorers.registry import check_setting_names, get_explorer
+from polyarm.round import LOOK
+from polyarm.rules.registry import check_setting_names, get_explorer
 
 #: The paper's cap on the number of pulls.
 DEFAULT_HORIZON = 100_000
@@ -56,24 +57,29 @@ class Exploration:
         self.session = Session(plan, seed)
         self._world = instance.world()
         self._world_rng = make_stream(self.session.seed, WORLD)
-        self._scores = np.zeros(N_SCORES)
+        self._scores = Scores()
 
     def advance_to(self, limit: int) -> None:
         """Play until the explorer stops or `limit` pulls have been made in all."""
         session = self.session
         if session.waiting:
             raise InvalidInput(f"a batch was handed out, and outcomes are missing: {session.waiting}; tell them first")
-        driver_for(session.plan.explorer).advance(
-            session.rule,
-            session.state,
-            session.plan.model,
-            self._world,
-            self._world_rng,
-            session.rng,
-            limit,
-            self._scores,
-            session.work,
-        )
+        advance = driver_for(session.plan.explorer).advance
+        streams = (self._world_rng, session.rng)
+        while (
+            advance(
+                session.rule,
+                session.state,
+                session.plan.model,
+                self._world,
+                streams,
+                limit,
+                self._scores,
+                session.work,
+            )
+            == LOOK
+        ):
+            session.look()
 
     def record(self) -> RunRecord:
         """Judge the exploration as it stands."""
@@ -88,9 +94,9 @@ class Exploration:
             policy=policy,
             feasible=policy is not None and is_feasible(self.instance, policy),
             correct=right or (policy is not None and is_correct(self.instance, policy)),
-            policy_violations=int(self._scores[POLICY_VIOLATIONS]),
-            allocation_violations=int(self._scores[ALLOCATION_VIOLATIONS]),
-            excess=float(self._scores[EXCESS]),
+            policy_violations=int(self._scores.policy_violations),
+            allocation_violations=int(self._scores.allocation_violations),
+            excess=float(self._scores.excess),
             pulls=session.round.estimates.pulls.copy(),
         )
 

@@ -15,37 +15,23 @@ from polyarm._types import FloatArray
 from polyarm.engine.answer_figure import draw_recommendation
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof
 from polyarm.engine.claims import Claims, make_claims
-from polyarm.engine.drive import driver_for, tell
+from polyarm.engine.loop import driver_for, tell
 from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, NotYet, PolyarmError
-from polyarm.explorers.certified_settings import build_certified_rule
-from polyarm.explorers.planning import EXPECTED_STOP
-from polyarm.explorers.registry import find_explorer, get_explorer
-from polyarm.explorers.round import (
-    INFEASIBLE,
-    NO_ARM,
-    PENDING,
-    RUNNING,
-    SET_IS_EMPTY,
-    STATISTIC,
-    STATUS,
-    STEPS,
-    THRESHOLD,
-    RoundState,
-)
+from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
 from polyarm.problem import Problem
-from polyarm.stopping.averaged import BlockState, take_next
-from polyarm.stopping.averaged_proof import winning_start
-from polyarm.stopping.certified import LOOKS_EMPTY, REVIEWS
-from polyarm.stopping.proof import Standing, find_safe_mix, weigh_statistics
+from polyarm.round import INFEASIBLE, LOOK, NO_ARM, RUNNING, Round
+from polyarm.rules.registry import find_explorer, get_explorer
+from polyarm.stops.blocks import Block, take_next
+from polyarm.stops.settings import build_certified_rule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_FORMAT = 2
+_FORMAT = 3
 #: Where most runs stop, as multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
 
@@ -98,7 +84,8 @@ class Session:
     def __init__(self, plan: Plan, seed: int | None = None) -> None:
         self.plan = plan
         self.seed = secrets.randbits(63) if seed is None else check_seed(seed)
-        self.rule, self.state, self.work = plan.explorer.build(plan.settings, plan.model)
+        self.rule, self.state, self.work = plan.explorer.init(plan.settings, plan.model)
+        self.stop = plan.settings.make_stop(plan.model, self.state)
         self.rng = make_stream(self.seed, EXPLORER)
 
     @property
@@ -112,26 +99,26 @@ class Session:
         return self.plan.settings.model_dump()
 
     @property
-    def round(self) -> RoundState:
-        """The explorer's round state; arrays, not copies."""
+    def round(self) -> Round:
+        """The explorer's round; its arrays, not copies."""
         return self.state.round  # type: ignore[no-any-return]
 
     @property
     def steps(self) -> int:
         """Number of outcomes told."""
-        return int(self.round.counters[STEPS])
+        return int(self.round.now.steps)
 
     @property
     def stopped(self) -> bool:
         """Whether the explorer's stopping rule has fired."""
         self._decide()
-        return bool(self.round.counters[STATUS] != RUNNING)
+        return bool(self.round.now.status != RUNNING)
 
     @property
     def infeasible(self) -> bool:
         """Whether the explorer stopped because no mix satisfies every constraint."""
         self._decide()
-        return bool(self.round.counters[STATUS] == INFEASIBLE)
+        return bool(self.round.now.status == INFEASIBLE)
 
     @property
     def certified(self) -> bool:
@@ -147,13 +134,13 @@ class Session:
     def statistic(self) -> float:
         """The test statistic at the last decision; nan before there is one."""
         self._decide()
-        return float(self.round.readings[STATISTIC])
+        return float(self.round.now.statistic)
 
     @property
     def threshold(self) -> float:
         """The threshold that the statistic must exceed; nan before there is one."""
         self._decide()
-        return float(self.round.readings[THRESHOLD])
+        return float(self.round.now.threshold)
 
     @property
     def policy(self) -> FloatArray | None:
@@ -161,19 +148,16 @@ class Session:
         self._decide()
         if self._unpulled() or self.infeasible:
             return None
-        stop = self.round.certified
-        if stop is None:
-            missing = self.round.counters[SET_IS_EMPTY]
+        if self.stop is None:
+            missing = self.round.now.no_policy
         else:
-            missing = stop.tallies[LOOKS_EMPTY] or stop.tallies[REVIEWS] == 0
-        if missing:
-            return None
-        return self.round.answer.copy()
+            missing = self.stop.state.now.looks_empty or self.stop.state.now.reviews == 0
+        return None if missing else self.round.answer.copy()
 
     @property
-    def _block(self) -> BlockState | None:
-        """The block under way, for an explorer that plans in blocks."""
-        return getattr(self.state, "block", None)
+    def _block(self) -> Block | None:
+        """The block under way, for a stop that proves its answer by blocks."""
+        return None if self.stop is None else self.stop.block
 
     @property
     def _is_waiting(self) -> bool:
@@ -186,11 +170,21 @@ class Session:
         return int(np.count_nonzero(self.round.estimates.pulls == 0.0))
 
     def _decide(self) -> int:
-        """Take the next decision unless it is already taken, or cannot be yet; never changes a decision."""
-        pending = int(self.round.counters[PENDING])
-        if pending != NO_ARM or self.round.counters[STATUS] != RUNNING or self._is_waiting:
-            return pending  # what the kernel would answer, without the cost of calling it
-        return int(driver_for(self.plan.explorer).ask(self.rule, self.state, self.plan.model, self.rng, self.work))
+        """Run the rule if no arm is pending, and the stop when it must look; never changes a decision."""
+        now = self.round.now
+        if now.pending != NO_ARM or now.status != RUNNING or self._is_waiting:
+            return int(now.pending)  # what the kernel would answer, without the cost of calling it
+        ask = driver_for(self.plan.explorer).ask
+        while True:
+            arm = int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
+            if arm != LOOK:
+                return arm
+            self.look()
+
+    def look(self) -> None:
+        """Let the stop look at the data."""
+        assert self.stop is not None  # nothing else is ever due
+        self.stop.look()
 
     def ask(self) -> int:
         """Return the index of the arm to pull next; the same one until its outcome is told."""
@@ -220,7 +214,7 @@ class Session:
         if block is None:
             return [self.ask()]
         arms = [self.ask()]  # opens the next block if need be
-        self.round.counters[PENDING] = NO_ARM
+        self.round.now.pending = NO_ARM
         while (limit is None or len(arms) < limit) and block.left.any():
             arms.append(take_next(block))
         for arm in arms:
@@ -236,7 +230,7 @@ class Session:
 
     def _why_nothing_to_ask(self) -> PolyarmError:
         block = self._block
-        if self.round.counters[STATUS] == RUNNING and block is not None:
+        if self.round.now.status == RUNNING and block is not None:
             return InvalidInput(
                 f"every pull of this block is handed out, and outcomes are missing: {self.waiting}; tell them and ask "
                 "again"
@@ -251,7 +245,7 @@ class Session:
         `InvalidInput` and changes nothing.
         """
         index = self.problem.arm_index(arm)
-        pending = int(self.round.counters[PENDING])
+        pending = int(self.round.now.pending)
         block = self._block
         in_batch = index != pending and block is not None and bool(block.waiting[index] > 0.0)
         if pending == NO_ARM and not in_batch:
@@ -284,10 +278,11 @@ class Session:
         given some room either way. Asked half-way through 20 runs on each of five instances, about four in five stopped
         within the range.
         """
-        clock = getattr(self.state, "clock", None)
-        if clock is None or self.stopped or self.policy is None:
+        if self.stop is None or self.stopped or self.policy is None:
             return None
-        planned = float(clock[EXPECTED_STOP])
+        planned = self.stop.expected_stop()
+        if planned is None:
+            return None
         return max(_EARLY * planned, float(self.steps)), _LATE * planned
 
     def safe_mix(self) -> FloatArray | None:
@@ -307,9 +302,8 @@ class Session:
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
         """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""
-        block = self._block
-        if block is not None and self.stopped:
-            return averaged_proof(self.plan, self.standing(), *winning_start(block))
+        if self._block is not None and self.stopped:
+            return averaged_proof(self.plan, self.standing(), *self.stop.winning_start())
         return pooled_proof(self.plan, self.standing(), policy)
 
     def final_mix(self) -> FloatArray | None:
@@ -366,6 +360,7 @@ class Session:
             "seed": self.seed,
             "rng": self.rng.bit_generator.state,
             "state": pack_state(self.state),
+            "stop": None if self.stop is None else pack_state(self.stop.saved),
         }
         if self.plan.explorer.source is not None:
             saved["source_hash"] = self.plan.explorer.source_hash
@@ -388,6 +383,8 @@ class Session:
             plan = make_plan(saved["explorer"], Problem(**saved["problem"]), saved["settings"])
             session = cls(plan, saved["seed"])
             unpack_state(saved["state"], session.state)
+            if session.stop is not None:
+                unpack_state(saved["stop"], session.stop.saved, "stop")
             session.rng.bit_generator.state = saved["rng"]
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InvalidInput):

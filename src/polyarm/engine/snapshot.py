@@ -1,4 +1,4 @@
-"""Turn a state (nested NamedTuples of arrays) into plain JSON types and back, bit for bit."""
+"""Turn a state (nested structs of arrays and scalars) into plain JSON types and back, bit for bit."""
 
 import math
 from typing import Any
@@ -9,26 +9,48 @@ from numpy.typing import NDArray
 from polyarm.errors import InvalidInput
 
 
-def pack_state(state: Any) -> dict[str, Any]:
-    """Return the arrays of a state as nested lists, by field name."""
-    return {
-        name: pack_state(value) if hasattr(value, "_fields") else _pack(value.tolist())
-        for name, value in zip(state._fields, state, strict=True)
-        if value is not None
-    }
+def pack_state(state: Any) -> Any:
+    """Return the arrays and scalars of a state as nested lists and numbers, by field name."""
+    if isinstance(state, np.ndarray):
+        return _pack(state.tolist())
+    if isinstance(state, np.record):
+        return {name: _pack(state[name].item()) for name in state.dtype.names or ()}
+    if hasattr(state, "_fields"):
+        return {name: pack_state(getattr(state, name)) for name in state._fields if _is_kept(getattr(state, name))}
+    return [pack_state(part) for part in state]
 
 
 def unpack_state(packed: Any, state: Any, where: str = "state") -> None:
-    """Write packed arrays into a state of the same shape."""
-    fields = {name: value for name, value in zip(state._fields, state, strict=True) if value is not None}
+    """Write what was packed into a state of the same shape."""
+    if isinstance(state, np.ndarray):
+        _fill(packed, state, where)
+    elif isinstance(state, np.record):
+        _check_fields(packed, state.dtype.names or (), where)
+        for name in state.dtype.names or ():
+            number = np.zeros((), dtype=state.dtype[name])
+            _fill(packed[name], number, f"{where}.{name}")
+            state[name] = number
+    elif hasattr(state, "_fields"):
+        fields = [name for name in state._fields if _is_kept(getattr(state, name))]
+        _check_fields(packed, fields, where)
+        for name in fields:
+            unpack_state(packed[name], getattr(state, name), f"{where}.{name}")
+    else:
+        if not isinstance(packed, list) or len(packed) != len(state):
+            raise InvalidInput(f"{where}: expected {len(state)} entries, got {packed!r}")
+        for place, (mine, part) in enumerate(zip(packed, state, strict=True)):
+            unpack_state(mine, part, f"{where}.{place}")
+
+
+def _is_kept(value: Any) -> bool:
+    """Constant numbers of a struct are not part of its state."""
+    return not isinstance(value, bool | int | float)
+
+
+def _check_fields(packed: Any, fields: Any, where: str) -> None:
     if not isinstance(packed, dict) or set(packed) != set(fields):
         found = sorted(packed) if isinstance(packed, dict) else packed
         raise InvalidInput(f"{where}: expected the fields {sorted(fields)}, got {found!r}")
-    for name, value in fields.items():
-        if hasattr(value, "_fields"):
-            unpack_state(packed[name], value, f"{where}.{name}")
-        else:
-            _fill(packed[name], value, f"{where}.{name}")
 
 
 def _pack(value: Any) -> Any:

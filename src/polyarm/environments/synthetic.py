@@ -1,16 +1,17 @@
 """A simulated world: draws a reward and costs for any arm, and knows the truth."""
 
-from typing import NamedTuple
 
 import numpy as np
 
 from polyarm._compile import kernel
+from polyarm._structs import struct
 from polyarm._types import BoolArray, FloatArray
 from polyarm.families.family import Family, make_family, sample_reward
 from polyarm.problem import Problem
 
 
-class SyntheticWorld(NamedTuple):
+@struct
+class SyntheticWorld:
     """True means and noise, in the user's units, and `true_rows`: G with every row `<=`."""
 
     family: Family

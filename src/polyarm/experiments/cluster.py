@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from polyarm.errors import InvalidInput, PolyarmError
 from polyarm.experiments.grid import Entry, PieceResult, run_piece
 from polyarm.experiments.store import code_version
-from polyarm.explorers.registry import load_explorer_source
+from polyarm.rules.registry import load_explorer_source
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from polyarm.bounds.forecast import forecast_pulls, stylised_pulls
+from polyarm.planner.forecast import forecast_pulls, stylised_pulls
 from polyarm.bounds.joint import JointSearch, JointTime, Plan, joint_time
 from polyarm.environments.instances import Guess, Instance, load_guess
 from polyarm.errors import InvalidInput
 from polyarm.experiments.simulate import simulate
-from polyarm.explorers.certex import CertexSettings
-from polyarm.explorers.certex_blocks import START_AT, expected_pricing
-from polyarm.explorers.certified_settings import build_levels, check_certifiable
-from polyarm.problem import Model, Optimum, Problem, build_model
+from polyarm.rules.certex import START_AT, expected_pricing
+from polyarm.stops.settings import check_certifiable
+from polyarm.model import Model, build_model
+from polyarm.problem import Optimum, Problem
 from polyarm.problem_file import load_problem
 
 Progress = Callable[[int, int], None]
@@ -232,7 +232,7 @@ def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
 def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float | None:
     """Return the pulls until proved thresholds are reached, from a start if there is one and from all others."""
     model, means, rows = _kernel_view(instance)
-    pricing = expected_pricing(build_levels(CertexSettings(), model))
+    pricing = expected_pricing(model)
     starts = [None] if start is None else [None, start]
     found = [forecast_pulls(JointSearch(model, means, rows, pricing), plan, guess) for plan in starts]
     pulls = [_LEARNING * (1.0 + START_AT) * due[0] for due in found if due is not None]

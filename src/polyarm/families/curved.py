@@ -33,7 +33,7 @@ from polyarm.families.exponential import (
 )
 from polyarm.families.poisson import POISSON, poisson_confidence_ends, poisson_divergence, poisson_shift
 from polyarm.families.roots import MAX_STEPS, SAME_POINT, newton_step
-from polyarm.geometry.neighbours import Moves
+from polyarm.polytope.neighbours import Moves
 from polyarm.tolerances import ALLOCATION_FLOOR
 
 #: The move's value meets its target within this, relative to the gap that was between them.

@@ -6,11 +6,11 @@ never makes would still cost it some 10 %, in references counted on every array 
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from polyarm._compile import inlined_kernel
+from polyarm._structs import struct
 from polyarm._types import FloatArray
 from polyarm.families import gaussian
 from polyarm.families.bernoulli import BERNOULLI, sample_bernoulli
@@ -25,7 +25,7 @@ from polyarm.families.curved import (
 from polyarm.families.exponential import EXPONENTIAL, sample_exponential
 from polyarm.families.gaussian import GAUSSIAN
 from polyarm.families.poisson import POISSON, sample_poisson
-from polyarm.geometry.neighbours import Moves
+from polyarm.polytope.neighbours import Moves
 
 #: Names a problem may give, and their codes.
 FAMILY_CODES = {
@@ -43,7 +43,8 @@ MEAN_MARGIN = 1e-12
 _INTERVALS = {"bernoulli": (0.0, 1.0), "poisson": (0.0, math.inf), "exponential": (0.0, math.inf)}
 
 
-class Family(NamedTuple):
+@struct
+class Family:
     """A family as the kernels see it.
 
     `scale` is its sub-Gaussian scale per arm (nan if it has none), `low` and `high` are the ends of its means' domain,

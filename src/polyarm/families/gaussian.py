@@ -6,7 +6,7 @@ import numpy as np
 
 from polyarm._compile import inlined_kernel
 from polyarm._types import FloatArray
-from polyarm.geometry.neighbours import Moves
+from polyarm.polytope.neighbours import Moves
 
 GAUSSIAN = 0
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Cookie, Request, Response
 
 from polyarm import __version__
-from polyarm.explorers.registry import EXPLORERS
+from polyarm.rules.registry import EXPLORERS
 from polyarm.service import bodies
 from polyarm.service.access import ANYBODY, LOGIN_LASTS, Caller, find_caller, find_signed_in, sign_in, sign_out
 from polyarm.service.guard import COOKIE, Guard, Reader, require_own_origin

@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
 from polyarm.errors import Conflict, InvalidInput
-from polyarm.explorers.registry import find_explorer
+from polyarm.rules.registry import find_explorer
 from polyarm.service import bodies
 from polyarm.service.guard import Administrator, Guard, Reader, Worker
 from polyarm.service.problems import document_problems

@@ -9,9 +9,9 @@ from polyarm._types import FloatArray
 from polyarm.engine.plan import Plan
 from polyarm.engine.session import Session
 from polyarm.errors import Checked, InvalidInput, unknown_name
-from polyarm.explorers.certified_settings import check_certifiable
+from polyarm.stops.settings import check_certifiable
 from polyarm.problem import Problem
-from polyarm.stopping.proof import proved_excess
+from polyarm.certify.proof import proved_excess
 
 
 class Breaker(Checked):

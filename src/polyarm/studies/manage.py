@@ -9,7 +9,7 @@ from polyarm import __version__
 from polyarm.engine.plan import make_plan
 from polyarm.engine.randomness import check_seed
 from polyarm.errors import Conflict, InvalidInput
-from polyarm.explorers.registry import get_explorer
+from polyarm.rules.registry import get_explorer
 from polyarm.problem import Problem
 from polyarm.studies import events
 from polyarm.studies.breaker import Breaker, check_breaker

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.errors import Checked, InvalidInput
-from polyarm.explorers.registry import find_explorer
+from polyarm.rules.registry import find_explorer
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
 

@@ -8,7 +8,7 @@ import numpy as np
 from polyarm.engine.run import HORIZON
 from polyarm.environments.instances import Instance
 from polyarm.experiments.results import Cell, describe_run, quantile
-from polyarm.explorers.registry import get_explorer
+from polyarm.rules.registry import get_explorer
 from polyarm.figures import new_figure, tidy
 from polyarm.papers.das_basu_2026.lower_lines import find_lower_lines
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, published_bound, published_median

@@ -5,7 +5,7 @@ from typing import Any
 
 from polyarm.experiments.plan import forecast_stop
 from polyarm.experiments.results import Cell
-from polyarm.explorers.registry import get_explorer
+from polyarm.rules.registry import get_explorer
 from polyarm.papers.das_basu_2026.scope import CERTEX_ROWS, GUARANTEE_TOLERANCES, Key, Scope
 
 #: The tolerance of the paper's experiments.

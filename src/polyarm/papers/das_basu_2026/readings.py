@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from polyarm.explorers.explorer import Explorer
-from polyarm.explorers.registry import get_explorer
-from polyarm.explorers.settings import PRESETS as PRESET_SETTINGS
+from polyarm.rules.explorer import Explorer
+from polyarm.rules.registry import get_explorer
+from polyarm.rules.settings import PRESETS as PRESET_SETTINGS
 
 #: The two presets: the text as printed, and with its mathematics repaired.
 PRESETS = ("paper", "corrected")

@@ -9,9 +9,9 @@ import numpy as np
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.errors import InvalidInput
 from polyarm.experiments.grid import Entry, check_count
-from polyarm.explorers.certified_settings import check_certifiable
-from polyarm.explorers.explorer import Explorer
-from polyarm.explorers.registry import get_explorer
+from polyarm.stops.settings import check_certifiable
+from polyarm.rules.explorer import Explorer
+from polyarm.rules.registry import get_explorer
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, load_published, published_median
 from polyarm.papers.das_basu_2026.readings import (
     PRESETS,

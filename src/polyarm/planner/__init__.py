@@ -1,0 +1,1 @@
+"""How many samples any explorer needs: characteristic times, and the max-min problem behind them."""

@@ -1,0 +1,283 @@
+"""Weighted projections on the simplex and on {simplex, G x <= 0}."""
+
+
+import numpy as np
+
+from polyarm._compile import kernel
+from polyarm._structs import struct
+from polyarm._types import FloatArray
+from polyarm.polytope.linear import NewtonWork, find_newton_direction, make_newton_work
+from polyarm.tolerances import PROJECTION, SINGULAR
+
+PROJECTED = 0
+NOT_CONVERGED = 1
+
+_MAX_NEWTON_STEPS = 2000
+_MAX_LINE_SEARCH = 200
+
+
+@struct
+class ProjectionWork:
+    """Scratch of `project_polytope`."""
+
+    shifted: FloatArray
+    trial: FloatArray
+    means: FloatArray
+    scales: FloatArray
+    newton: NewtonWork
+
+
+def make_projection_work(n_arms: int, n_constraints: int) -> ProjectionWork:
+    """Allocate the scratch for polytopes of one shape."""
+    return ProjectionWork(
+        np.zeros(n_arms),
+        np.zeros(n_constraints),
+        np.zeros(n_constraints),
+        np.zeros(n_constraints),
+        make_newton_work(n_constraints),
+    )
+
+
+@kernel
+def project_simplex(point: FloatArray, weights: FloatArray, projection_out: FloatArray) -> None:
+    r"""Project a point on the simplex in a diagonal norm.
+
+    .. math:: \min_{x \in \Delta} \tfrac12 \sum_a h_a (x_a - y_a)^2, \qquad x_a = (y_a - \tau / h_a)_+
+
+    Newton on the piecewise linear equation for tau from the left: exact once the support stops shrinking,
+    so finite. `projection_out` may be `point`.
+    """
+    n = point.size
+    tau = -np.inf
+    support = n + 1
+    while True:
+        total = -1.0
+        curvature = 0.0
+        active = 0
+        for a in range(n):
+            if point[a] * weights[a] > tau:
+                total += point[a]
+                curvature += 1.0 / weights[a]
+                active += 1
+        # The support only shrinks; that it does not, or grows by round-off (ties), means it is final.
+        if active >= support or active == 0:
+            break
+        support = active
+        tau = total / curvature
+    # Shares of a point far away are differences of large numbers: what they miss to sum to one is spread again.
+    excess = -1.0
+    mass = 0.0
+    top = 0
+    for a in range(n):
+        if point[a] * weights[a] > point[top] * weights[top]:
+            top = a
+    for a in range(n):
+        projection_out[a] = max(0.0, point[a] - tau / weights[a])
+        if projection_out[a] > 0.0:
+            excess += projection_out[a]
+            mass += 1.0 / weights[a]
+    if mass == 0.0:
+        projection_out[top] = 1.0
+    else:
+        for a in range(n):
+            if projection_out[a] > 0.0:
+                projection_out[a] = max(0.0, projection_out[a] - excess / (mass * weights[a]))
+
+
+@kernel
+def _evaluate_dual(
+    point: FloatArray,
+    weights: FloatArray,
+    columns: FloatArray,
+    multipliers: FloatArray,
+    work: ProjectionWork,
+    projection_out: FloatArray,
+) -> None:
+    """Write the simplex projection at the given row multipliers, and G times it to the gradient."""
+    m, n = columns.shape
+    for a in range(n):
+        shift = 0.0
+        for i in range(1, m):
+            shift += multipliers[i - 1] * columns[i, a]
+        work.shifted[a] = point[a] - shift / weights[a]
+    project_simplex(work.shifted, weights, projection_out)
+    for i in range(1, m):
+        total = 0.0
+        for a in range(n):
+            total += columns[i, a] * projection_out[a]
+        work.newton.gradient[i - 1] = total
+
+
+@kernel
+def _write_curvature(
+    weights: FloatArray, columns: FloatArray, projection: FloatArray, means_out: FloatArray, hessian_out: FloatArray
+) -> None:
+    """Write minus the Hessian of the dual on the current support: weighted covariances of the rows."""
+    m, n = columns.shape
+    mass = 0.0
+    for a in range(n):
+        if projection[a] > 0.0:
+            mass += 1.0 / weights[a]
+    for i in range(m - 1):
+        mean = 0.0
+        for a in range(n):
+            if projection[a] > 0.0:
+                mean += columns[i + 1, a] / weights[a]
+        means_out[i] = mean / mass
+        for k in range(i + 1):
+            covariance = 0.0
+            for a in range(n):
+                if projection[a] > 0.0:
+                    # Centred twice: a variance must not come out negative.
+                    covariance += (columns[i + 1, a] - means_out[i]) * (columns[k + 1, a] - means_out[k]) / weights[a]
+            hessian_out[i, k] = covariance
+
+
+@kernel
+def _residual(multipliers: FloatArray, work: ProjectionWork) -> float:
+    """Largest violated row, or row with a positive multiplier that is not tight, relative to the row's entries."""
+    worst = 0.0
+    for i in range(multipliers.size):
+        amount = work.newton.gradient[i] / work.scales[i]
+        worst = max(worst, abs(amount) if multipliers[i] > 0.0 else amount)
+    return worst
+
+
+@kernel
+def _find_direction(
+    weights: FloatArray, columns: FloatArray, multipliers: FloatArray, work: ProjectionWork, projection: FloatArray
+) -> None:
+    """Write the Newton direction of the multipliers, solved for rows scaled to entries of one."""
+    newton, scales = work.newton, work.scales
+    _write_curvature(weights, columns, projection, work.means, newton.hessian)
+    curvature = 0.0  # of a row over all arms: what the dual's curvature can be once more arms join the support
+    for i in range(multipliers.size):
+        total = 0.0
+        for a in range(weights.size):
+            total += columns[i + 1, a] * columns[i + 1, a] / weights[a]
+        curvature = max(curvature, total / (scales[i] * scales[i]))
+        newton.gradient[i] /= scales[i]
+        for k in range(i + 1):
+            newton.hessian[i, k] /= scales[i] * scales[k]
+    find_newton_direction(multipliers, 1e-10 * curvature + SINGULAR, newton)
+    for i in range(multipliers.size):
+        newton.gradient[i] *= scales[i]
+        newton.direction[i] /= scales[i]
+
+
+@kernel
+def _polish(
+    weights: FloatArray, columns: FloatArray, multipliers: FloatArray, work: ProjectionWork, projection_out: FloatArray
+) -> None:
+    """Take the Newton step in the shares instead of the multipliers: no difference of large numbers."""
+    m, n = columns.shape
+    gradient, direction = work.newton.gradient, work.newton.direction
+    for a in range(n):
+        if projection_out[a] > 0.0:
+            change = 0.0
+            for i in range(m - 1):
+                change += direction[i] * (columns[i + 1, a] - work.means[i])
+            projection_out[a] = max(0.0, projection_out[a] - change / weights[a])
+    for i in range(m - 1):
+        multipliers[i] = max(0.0, multipliers[i] + direction[i])
+        total = 0.0
+        for a in range(n):
+            total += columns[i + 1, a] * projection_out[a]
+        gradient[i] = total
+
+
+@kernel
+def _slope(gradient: FloatArray, direction: FloatArray) -> float:
+    total = 0.0
+    for i in range(direction.size):
+        total += gradient[i] * direction[i]
+    return total
+
+
+@kernel
+def project_polytope(
+    point: FloatArray,
+    weights: FloatArray,
+    columns: FloatArray,
+    multipliers: FloatArray,
+    work: ProjectionWork,
+    projection_out: FloatArray,
+) -> int:
+    r"""Project a point on {simplex, G x <= 0} in a diagonal norm.
+
+    .. math:: \min_{x \in \Delta,\ G x \le 0} \tfrac12 \sum_a h_a (x_a - y_a)^2
+              = \max_{\nu \ge 0} \min_{x \in \Delta} \tfrac12 \sum_a h_a (x_a - y_a)^2 + \nu^\top G x
+
+    The dual is concave and piecewise quadratic in d variables: Newton steps with an exact line search, cut
+    where a multiplier reaches zero. `multipliers` (d,) is a warm start and is updated; `projection_out` must be another
+    array than `point`. Returns PROJECTED, or
+    NOT_CONVERGED when stationarity was not reached: on an empty set the multipliers grow without bound, so
+    check that the set is not empty (`solve_lp`) before trusting anything else.
+    """
+    d = multipliers.size
+    trial, gradient, direction = work.trial, work.newton.gradient, work.newton.direction
+    largest = 1.0
+    for i in range(d):
+        scale = 1e-3  # a row of nothing but round-off is not to be satisfied to more digits
+        for a in range(point.size):
+            scale = max(scale, abs(columns[i + 1, a]))
+        work.scales[i] = scale
+        largest = max(largest, scale)
+    _evaluate_dual(point, weights, columns, multipliers, work, projection_out)
+    for _ in range(_MAX_NEWTON_STEPS):
+        residual = _residual(multipliers, work)
+        if residual <= PROJECTION:
+            return PROJECTED
+        _find_direction(weights, columns, multipliers, work, projection_out)
+        if residual <= 1e-6:
+            _polish(weights, columns, multipliers, work, projection_out)
+            if _residual(multipliers, work) <= PROJECTION:
+                return PROJECTED
+            _evaluate_dual(point, weights, columns, multipliers, work, projection_out)
+            _find_direction(weights, columns, multipliers, work, projection_out)
+        initial_slope = _slope(gradient, direction)
+        longest = 1.0
+        blocking = -1
+        for i in range(d):
+            if direction[i] < 0.0 and multipliers[i] + longest * direction[i] < 0.0:
+                longest = -multipliers[i] / direction[i]
+                blocking = i
+        # Where the dual is flat the Newton step is huge: start short and lengthen, so as to stop at the first maximum.
+        reach, size = 1.0, 0.0
+        for a in range(point.size):
+            reach = max(reach, abs(point[a] * weights[a]))
+        reach /= largest
+        for i in range(d):
+            reach = max(reach, multipliers[i])
+            size = max(size, abs(direction[i]))
+        low, low_slope = 0.0, initial_slope
+        high, high_slope = longest, 0.0
+        bracketed = False
+        step = min(longest, reach / size)
+        for attempt in range(_MAX_LINE_SEARCH):
+            for i in range(d):
+                trial[i] = max(0.0, multipliers[i] + step * direction[i])
+            _evaluate_dual(point, weights, columns, trial, work, projection_out)
+            slope = _slope(gradient, direction)
+            if abs(slope) <= 1e-9 * initial_slope:
+                break
+            if slope > 0.0:
+                low, low_slope = step, slope
+                if step == longest:
+                    break
+            else:
+                high, high_slope = step, slope
+                bracketed = True
+            if high - low <= 1e-15 * high:
+                break
+            if not bracketed:
+                step = min(longest, 8.0 * step)
+            elif attempt % 3 == 2:
+                step = 0.5 * (low + high)
+            else:
+                step = low + (high - low) * low_slope / (low_slope - high_slope)
+        for i in range(d):
+            multipliers[i] = trial[i]
+        if blocking >= 0 and step == longest:
+            multipliers[blocking] = 0.0
+    return PROJECTED if _residual(multipliers, work) <= PROJECTION else NOT_CONVERGED

@@ -1,0 +1,62 @@
+"""The instance player of the game explorers: answers an allocation with the instance it serves worst."""
+
+import math
+
+import numpy as np
+
+from polyarm._compile import kernel
+from polyarm._structs import struct
+from polyarm._types import FloatArray
+from polyarm.families.alternatives import least_statistic
+from polyarm.families.family import Family, confidence_ends, divergence, write_nearest_alternative
+from polyarm.polytope.neighbours import Moves
+from polyarm.tolerances import ALLOCATION_FLOOR
+
+
+@struct
+class GameWork:
+    """Scratch of a game round; `gains` is what the allocation player learns."""
+
+    floored: FloatArray
+    alternative: FloatArray
+    gains: FloatArray
+    norm: FloatArray
+
+
+def make_game_work(n_arms: int) -> GameWork:
+    """Allocate the scratch of a game round."""
+    return GameWork(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+
+
+@kernel
+def play_instance(
+    family: Family,
+    means: FloatArray,
+    pulls: FloatArray,
+    allocation: FloatArray,
+    moves: Moves,
+    count: int,
+    target: float,
+    one_sided: bool,
+    work: GameWork,
+) -> float:
+    r"""Find the worst instance for an allocation, write each arm's optimistic gain, return the game's value.
+
+    .. math:: U_a = \max\{g/N_a,\ d(\text{ends of } \{\zeta : N_a d(\hat\mu_a, \zeta) \le g\}, \lambda_a)\}
+
+    with g = log t and lambda the nearest alternative of the worst move. Source: paper Algorithm 3, after Degenne et
+    al. (2019).
+    """
+    total = 0.0
+    for a in range(means.size):
+        work.floored[a] = allocation[a] + ALLOCATION_FLOOR
+        total += pulls[a]
+    value, worst = least_statistic(family, means, work.floored, moves, count, target, one_sided)
+    write_nearest_alternative(family, means, work.floored, moves, max(worst, 0), target, work.alternative)
+    level = math.log(total)
+    for a in range(means.size):
+        share = level / pulls[a]
+        low, high = confidence_ends(family, a, means[a], share)
+        gain = max(divergence(family, a, low, work.alternative[a]), divergence(family, a, high, work.alternative[a]))
+        work.gains[a] = max(gain, share)
+    return value

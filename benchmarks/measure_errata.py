@@ -23,10 +23,10 @@ from polyarm.cli.report import progress_bar
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.engine.session import Session
 from polyarm.estimates import ARM, SCALAR, write_widths
-from polyarm.rules.base import N_MOVES
-from polyarm.polytope.vertices import MAX_CANDIDATES, enumerate_vertices
 from polyarm.papers.das_basu_2026.figure1 import PAPER_EPS, PAPER_SAMPLES, READINGS, perturb
 from polyarm.papers.das_basu_2026.published import load_published
+from polyarm.polytope.vertices import MAX_CANDIDATES, enumerate_vertices
+from polyarm.rules.base import N_MOVES
 from polyarm.stops.own import BETA_CODES, compute_beta, theory_constant
 from polyarm.tolerances import MIN_GAMMA, TRUTH
 

@@ -94,8 +94,10 @@ def compare(before: Path, after: Path) -> int:
     different = [key for key in shared if old[key] != new[key]]
     for key in different:
         print(key, old[key], new[key], sep="\n    ")
-    print(f"{len(shared)} runs in both, {len(different)} differ; {len(old) - len(shared)} only before, "
-          f"{len(new) - len(shared)} only after")
+    print(
+        f"{len(shared)} runs in both, {len(different)} differ; {len(old) - len(shared)} only before, "
+        f"{len(new) - len(shared)} only after"
+    )
     return len(different)
 
 

@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.experiments.simulate import simulate
-from polyarm.rules.registry import EXPLORERS
 from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
 from polyarm.problem import Constraint, Problem
+from polyarm.rules.registry import EXPLORERS
 
 _STEPS = 4000
 #: Shapes where each arm's first pull alone takes a while: only the explorers and the kernel that must scale.

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from polyarm.experiments.plan import plan
     from polyarm.experiments.results import Simulation
     from polyarm.experiments.simulate import simulate
+    from polyarm.problem import Constraint, Problem
+    from polyarm.problem_file import load_problem
     from polyarm.rules.explorer import Explorer
     from polyarm.rules.python_explorer import python_explorer
     from polyarm.rules.registry import get_explorer, load_explorer, load_explorer_source
-    from polyarm.problem import Constraint, Problem
-    from polyarm.problem_file import load_problem
     from polyarm.service.client import Client, RemoteStudy
     from polyarm.studies.breaker import Breaker
     from polyarm.studies.manage import create_study, delete_study, list_studies, load_study

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from polyarm._html import html_table
-from polyarm._types import BoolArray, FloatArray
+from polyarm._types import FloatArray
 from polyarm.errors import Checked, InvalidInput, unknown_name
 from polyarm.families.family import FAMILY_CODES
 from polyarm.polytope.lp import EMPTY, make_basis, make_lp_work, solve_lp

@@ -6,6 +6,7 @@ from scipy.optimize import LinearConstraint, minimize
 
 from oracle import reference
 from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
+from polyarm.families.alternatives import least_statistic, move_statistic, write_vertex_move
 from polyarm.families.family import Family, alternative_cost, divergence, make_family, write_nearest_alternative
 from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
 from polyarm.polytope.neighbours import Moves, find_neighbours, make_moves, make_neighbour_work, neighbour_capacity
@@ -17,7 +18,6 @@ from polyarm.polytope.vertices import (
     next_candidate,
     solve_candidate,
 )
-from polyarm.families.alternatives import least_statistic, move_statistic, write_vertex_move
 
 
 def make_gaussian(rng: Generator, K: int) -> tuple[Family, FloatArray]:

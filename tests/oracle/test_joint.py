@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 
 from polyarm._types import FloatArray
 from polyarm.bounds.joint import JointTime, joint_time, why_no_joint_time
+from polyarm.certify.evidence import Evidence, cost_statistic, witness_value
 from polyarm.environments.instances import load_instance
 from polyarm.model import Model, build_model
 from polyarm.problem import Constraint, Problem, find_optimum
-from polyarm.certify.evidence import Evidence, cost_statistic, witness_value
 
 
 def prepare(problem: Problem, means: FloatArray, costs: FloatArray) -> tuple[Model, FloatArray, FloatArray]:

@@ -20,8 +20,8 @@ from polyarm.bounds.lower import compute_bounds, find_gammas, make_truth, relaxe
 from polyarm.bounds.maxmin import STEP_FLOOR, linearise, make_maxmin_work, solve_maxmin, solve_penalised
 from polyarm.environments.instances import load_instance
 from polyarm.families.family import Family
-from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
 from polyarm.model import build_model
+from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
 from polyarm.problem import Constraint, Problem
 
 

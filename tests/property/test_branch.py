@@ -9,8 +9,8 @@ from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, search_densely, 
 from oracle.reference import FloatArray, Generator
 from polyarm._arena import make_arena
 from polyarm.certify import search as branch
-from polyarm.certify.search import CERTIFIED, UNRESOLVED, WITNESS, search_witness, size_branch
 from polyarm.certify.evidence import Evidence, cost_statistic, witness_value
+from polyarm.certify.search import CERTIFIED, UNRESOLVED, WITNESS, search_witness, size_branch
 
 ACCURACY = 0.03
 MAX_NODES = 3000

@@ -10,9 +10,9 @@ from scipy import stats
 from contract.suitable import make_instance
 from polyarm import make_explorer
 from polyarm._arena import make_arena
-from polyarm.rules.base import INFEASIBLE, STATUS
-from polyarm.certify.search import CERTIFIED, search_witness, size_branch
 from polyarm.certify.evidence import Evidence, witness_value
+from polyarm.certify.search import CERTIFIED, search_witness, size_branch
+from polyarm.rules.base import INFEASIBLE, STATUS
 
 
 def test_a_feasible_problem_is_not_proved_infeasible() -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from polyarm._arena import make_arena
-from polyarm.certify.search import CERTIFIED, search_witness, size_branch
 from polyarm.certify.evidence import Evidence, witness_value
+from polyarm.certify.search import CERTIFIED, search_witness, size_branch
 
 
 def test_a_cell_outside_the_known_rows_is_left_out() -> None:

@@ -14,7 +14,6 @@ from scipy.stats import binomtest
 
 from contract.suitable import make_instance
 from polyarm._compile import kernel
-from polyarm.model import Model, build_model
 from polyarm.certify.blocks import (
     MAX_STARTS,
     REWARD_THRESHOLD,
@@ -30,6 +29,7 @@ from polyarm.certify.blocks import (
     write_thresholds,
 )
 from polyarm.certify.evidence import Evidence, make_evidence, witness_value
+from polyarm.model import Model, build_model
 
 RUNS = 6000
 ARMS, ROWS, BLOCKS = 4, 2, 25

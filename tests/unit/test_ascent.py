@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from polyarm.planner.ascent import N_STEPS, AscentWork, Scene, climb, forget, make_memory, size_ascent
 
 from oracle.joint import draw_mixes
 from oracle.reference import FloatArray, Generator
 from polyarm._arena import Arena, make_arena
 from polyarm.bounds import ascent
-from polyarm.planner.ascent import N_STEPS, AscentWork, Scene, climb, forget, make_memory, size_ascent
 from polyarm.certify.pooled import COST, REWARD, make_pricing, write_thresholds
 from polyarm.certify.witnesses import add_witness, make_pool
 

@@ -9,7 +9,6 @@ from scipy.special import erfcx
 from contract.suitable import make_instance
 from oracle.joint import draw_mixes
 from oracle.reference import FloatArray, Generator
-from polyarm.model import Model, build_model
 from polyarm.certify import blocks as averaged
 from polyarm.certify.blocks import (
     COST_SLAB,
@@ -29,6 +28,7 @@ from polyarm.certify.blocks import (
     write_thresholds,
 )
 from polyarm.certify.evidence import make_evidence, witness_value
+from polyarm.model import Model, build_model
 
 Block = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # counts, answer, mean rewards, mean rows
 

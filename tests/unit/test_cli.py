@@ -15,8 +15,8 @@ import pytest
 from polyarm import instance_names
 from polyarm.cli.main import main
 from polyarm.engine.run import Exploration
-from polyarm.rules.registry import EXPLORERS
 from polyarm.files import replaced
+from polyarm.rules.registry import EXPLORERS
 
 SIMULATE_KEYS = [
     "instance",

@@ -24,8 +24,8 @@ from polyarm.families.family import (
     sample_reward,
     write_nearest_alternative,
 )
-from polyarm.polytope.neighbours import Moves
 from polyarm.model import build_model
+from polyarm.polytope.neighbours import Moves
 
 FAMILIES = sorted(FAMILY_CODES)
 NEEDS: dict[str, dict[str, Any]] = {"gaussian": {"reward_std": 0.5}, "bounded": {"reward_range": (-1.0, 2.0)}}

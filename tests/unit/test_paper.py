@@ -17,13 +17,13 @@ import pytest
 from polyarm import Instance, InvalidInput, load_instance, lower_bounds
 from polyarm.engine.run import HORIZON, STOPPED, RunRecord
 from polyarm.experiments.results import Cell
-from polyarm.rules.registry import get_explorer
-from polyarm.rules.settings import PRESETS as PRESET_SETTINGS
 from polyarm.papers.das_basu_2026 import boxes, closest, figure4, guarantees
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, load_published, published_median
 from polyarm.papers.das_basu_2026.readings import list_few_readings, list_readings, make_reading
 from polyarm.papers.das_basu_2026.report import Section, Table, render, show
 from polyarm.papers.das_basu_2026.scope import EXPLORERS, declare, make_scope, mu3_values, parse_figures, setup1
+from polyarm.rules.registry import get_explorer
+from polyarm.rules.settings import PRESETS as PRESET_SETTINGS
 
 
 def make_run(seed: int, steps: int, status: str = STOPPED, feasible: bool = False, violations: int = 0) -> RunRecord:

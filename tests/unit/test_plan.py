@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import polyarm
-from polyarm.planner.forecast import stylised_pulls
 from polyarm.cli.main import main
+from polyarm.planner.forecast import stylised_pulls
 
 GUESS = """
 arms = ["small", "medium", "large"]

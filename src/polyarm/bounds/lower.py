@@ -19,9 +19,9 @@ from polyarm.bounds.characteristic import (
     optimal_vertex,
 )
 from polyarm.bounds.joint import joint_time, why_no_joint_time
+from polyarm.model import Model, build_model
 from polyarm.polytope.lp import make_basis, make_lp_work, solve_lp
 from polyarm.polytope.vertices import MAX_CANDIDATES, count_candidates, enumerate_vertices
-from polyarm.model import Model, build_model
 from polyarm.problem import Problem
 from polyarm.tolerances import PRIMAL
 

@@ -47,6 +47,7 @@ COST_PRICE = 0.6
 #: Candidates for eps in the bound on the ratio of variance to precision: FIRST * GROWTH^k.
 _FIRST, _GROWTH, _TRIALS = 0.02, 1.15, 60
 
+
 class StartTerms(Scalars):
     """Numbers of a start.
 
@@ -159,9 +160,7 @@ def predict_variances(start: Start, model: Model) -> None:
 
 
 @kernel
-def add_block(
-    start: Start, counts: FloatArray, answer: FloatArray, means: FloatArray, rows: FloatArray
-) -> None:
+def add_block(start: Start, counts: FloatArray, answer: FloatArray, means: FloatArray, rows: FloatArray) -> None:
     """Add a complete block: its counts (K,), answer (K,), mean rewards (K,) and mean rows (d, K)."""
     n_arms = counts.size
     size = 0.0

@@ -12,7 +12,6 @@ same form about a centre p that need not be a mix, with a spread e that no q can
 unknown row's part.
 """
 
-
 import numpy as np
 
 from polyarm._compile import kernel

@@ -59,9 +59,7 @@ def weigh_statistics(
     worth, evidence = make_worth(pulls.size), make_evidence(pulls.size, model.known.size)
     weigh_pulls(rule.pricing, pulls, worth)
     uniform = np.full(pulls.size, 1.0 / pulls.size)
-    write_pooled_evidence(
-        np.ascontiguousarray(mu_hat), np.ascontiguousarray(rows), model, worth, uniform, evidence
-    )
+    write_pooled_evidence(np.ascontiguousarray(mu_hat), np.ascontiguousarray(rows), model, worth, uniform, evidence)
     return Standing(model, rule, worth, evidence)
 
 

@@ -17,7 +17,6 @@ shares from one arm to another. It is also where the box is divided, in the arm 
 square: there the chords of both parts touch the square.
 """
 
-
 from typing import NamedTuple
 
 import numpy as np
@@ -194,7 +193,9 @@ def _write_cuts(evidence: Evidence, cuts: Cuts) -> None:
     d, n_arms = evidence.rows.shape
     for k in range(d + 1):
         known = k > 0 and evidence.known[k - 1]
-        base = terms.tolerance if k == 0 else (-KNOWN_ROW if known else 0.0)  # witnesses may break a known row by its tolerance
+        base = (
+            terms.tolerance if k == 0 else (-KNOWN_ROW if known else 0.0)
+        )  # witnesses may break a known row by its tolerance
         largest, dearest, total, precision, smallest = 0.0, 0.0, 0.0, 0.0, np.inf
         for a in range(n_arms):
             cuts.slopes[k, a] = -evidence.mu[a] if k == 0 else evidence.rows[k - 1, a]
@@ -557,9 +558,7 @@ def _examine(evidence: Evidence, lower: float, cut: float, scale: float, work: S
 
 
 @kernel
-def search_witness(
-    evidence: Evidence, task: Task, work: SearchWork, witness_out: FloatArray
-) -> tuple[int, int, float]:
+def search_witness(evidence: Evidence, task: Task, work: SearchWork, witness_out: FloatArray) -> tuple[int, int, float]:
     """Bound Z_0 from below by dividing boxes, as a `Task` asks; `witness_out` is replaced by better witnesses.
 
     Returns the outcome, the number of boxes examined, and a lower bound on Z_0 (for WITNESS: the witness's value).

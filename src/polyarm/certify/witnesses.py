@@ -1,6 +1,5 @@
 """Witnesses: mixes that would beat the answer. Improving one, and the pool that remembers the dangerous ones."""
 
-
 import numpy as np
 
 from polyarm._compile import kernel
@@ -58,9 +57,7 @@ def _write_nearest_instance(evidence: Evidence, q: FloatArray, work: DescentWork
 
 
 @kernel
-def improve_witness(
-    evidence: Evidence, penalty: float, iterations: int, work: DescentWork, q: FloatArray
-) -> float:
+def improve_witness(evidence: Evidence, penalty: float, iterations: int, work: DescentWork, q: FloatArray) -> float:
     """Lower g(q) in place by a few monotone steps; returns its value.
 
     One step: the nearest instance in which q wins has an optimum of its own, which is at least as good a witness; if it

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.engine.plan import Plan
 from polyarm.certify.block_proof import StartPlan, weigh_blocks
 from polyarm.certify.blocks import Record
 from polyarm.certify.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins, value_margin
+from polyarm.engine.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
+from polyarm.certify.block_proof import StartPlan
+from polyarm.certify.blocks import MAX_STARTS, Record, make_record
 from polyarm.engine.plan import Plan
 from polyarm.engine.session import Session
 from polyarm.errors import InvalidInput
-from polyarm.certify.block_proof import StartPlan
-from polyarm.certify.blocks import MAX_STARTS, Record, make_record
 
 
 def tabulate_blocks(session: Session) -> dict[str, Any]:

@@ -15,15 +15,6 @@ from typing import Any
 
 from polyarm import __version__
 from polyarm._html import html_table
-from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
-from polyarm.engine.block_table import read_blocks, tabulate_blocks
-from polyarm.engine.plan import AVERAGED, POOLED, Plan, make_plan
-from polyarm.engine.session import Session
-from polyarm.errors import InvalidInput, NotYet
-from polyarm.stops.settings import CertifiedSettings, build_certified_rule
-from polyarm.rules.registry import EXPLORERS
-from polyarm.files import replaced
-from polyarm.problem import Problem
 from polyarm.certify.proof import (
     Standing,
     breaks_known_rows,
@@ -32,6 +23,15 @@ from polyarm.certify.proof import (
     proves_infeasible,
     weigh_statistics,
 )
+from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
+from polyarm.engine.block_table import read_blocks, tabulate_blocks
+from polyarm.engine.plan import AVERAGED, POOLED, Plan, make_plan
+from polyarm.engine.session import Session
+from polyarm.errors import InvalidInput, NotYet
+from polyarm.files import replaced
+from polyarm.problem import Problem
+from polyarm.rules.registry import EXPLORERS
+from polyarm.stops.settings import CertifiedSettings, build_certified_rule
 
 FORMAT = "polyarm-certificate-2"
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from polyarm.stops.settings import CertifiedSettings
-from polyarm.rules.settings import RoundSettings
 from polyarm.problem import Problem
+from polyarm.rules.settings import RoundSettings
+from polyarm.stops.settings import CertifiedSettings
 
 
 @dataclass(frozen=True)

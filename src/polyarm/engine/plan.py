@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polyarm.stops.settings import CertifiedSettings, check_certifiable
-from polyarm.rules.explorer import Explorer
-from polyarm.rules.registry import check_fits, find_explorer, make_settings
 from polyarm.model import Model, build_model
 from polyarm.problem import Problem
+from polyarm.rules.explorer import Explorer
+from polyarm.rules.registry import check_fits, find_explorer, make_settings
+from polyarm.stops.settings import CertifiedSettings, check_certifiable
 
 POOLED = "pooled"
 AVERAGED = "averaged"

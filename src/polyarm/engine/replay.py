@@ -11,8 +11,8 @@ from polyarm.engine.run import check_horizon, describe_status, split_settings
 from polyarm.engine.session import Recommendation, Session
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
 from polyarm.errors import InvalidInput
-from polyarm.rules.registry import get_explorer
 from polyarm.problem import Problem
+from polyarm.rules.registry import get_explorer
 
 EXHAUSTED = "EXHAUSTED"
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from polyarm._html import html_table
 from polyarm._types import FloatArray
+from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
 from polyarm.engine.answer_figure import draw_recommendation
 from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof
 from polyarm.engine.claims import Claims, make_claims
@@ -21,7 +22,6 @@ from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, NotYet, PolyarmError
-from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
 from polyarm.problem import Problem
 from polyarm.round import INFEASIBLE, LOOK, NO_ARM, RUNNING, Round
 from polyarm.rules.registry import find_explorer, get_explorer

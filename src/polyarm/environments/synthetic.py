@@ -1,6 +1,5 @@
 """A simulated world: draws a reward and costs for any arm, and knows the truth."""
 
-
 import numpy as np
 
 from polyarm._compile import kernel

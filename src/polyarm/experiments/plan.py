@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from polyarm.planner.forecast import forecast_pulls, stylised_pulls
 from polyarm.bounds.joint import JointSearch, JointTime, Plan, joint_time
 from polyarm.environments.instances import Guess, Instance, load_guess
 from polyarm.errors import InvalidInput
 from polyarm.experiments.simulate import simulate
-from polyarm.rules.certex import START_AT, expected_pricing
-from polyarm.stops.settings import check_certifiable
 from polyarm.model import Model, build_model
+from polyarm.planner.forecast import forecast_pulls, stylised_pulls
 from polyarm.problem import Optimum, Problem
 from polyarm.problem_file import load_problem
+from polyarm.rules.certex import START_AT, expected_pricing
+from polyarm.stops.settings import check_certifiable
 
 Progress = Callable[[int, int], None]
 

@@ -234,9 +234,7 @@ def _keep_known_rows(scene: Scene, work: PlanWork, mix: FloatArray) -> bool:
     model = scene.model
     for i in range(work.multipliers.size):
         work.multipliers[i] = 0.0
-    status = project_polytope(
-        mix, model.simplex[0], model.known_set, work.multipliers, work.projection, work.projected
-    )
+    status = project_polytope(mix, model.simplex[0], model.known_set, work.multipliers, work.projection, work.projected)
     if status == PROJECTED:
         for a in range(mix.size):
             mix[a] = work.projected[a]

@@ -63,9 +63,7 @@ class Memory:
 def make_memory(n_arms: int, n_constraints: int) -> Memory:
     """Allocate a memory; see `forget`."""
     k, d = n_arms, n_constraints
-    return Memory(
-        MemoryTerms(), np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(d), np.zeros(d), np.zeros((d, k))
-    )
+    return Memory(MemoryTerms(), np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(d), np.zeros(d), np.zeros((d, k)))
 
 
 @struct

@@ -1,6 +1,5 @@
 """Small dense linear algebra shared by the kernels."""
 
-
 import numpy as np
 
 from polyarm._compile import kernel

@@ -1,6 +1,5 @@
 """Linear programs on {x >= 0, first row = 1, other rows <= 0} by pivoting from a warm basis."""
 
-
 import numpy as np
 
 from polyarm._compile import kernel

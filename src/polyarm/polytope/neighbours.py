@@ -5,7 +5,6 @@ rows) some of those edges leave the set at once; the true edges are the extreme 
 the double description method on the few basic variables that are zero.
 """
 
-
 import numpy as np
 
 from polyarm._compile import kernel

@@ -1,6 +1,5 @@
 """The penalised linear program: constraints that are estimated may be broken, at a price, so that it has an answer."""
 
-
 import numpy as np
 
 from polyarm._compile import kernel

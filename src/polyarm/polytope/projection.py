@@ -1,6 +1,5 @@
 """Weighted projections on the simplex and on {simplex, G x <= 0}."""
 
-
 import numpy as np
 
 from polyarm._compile import kernel

@@ -1,6 +1,5 @@
 """Warm max-min weights for the track-and-stop explorers: few iterations a round, more when the policy moves."""
 
-
 import numpy as np
 
 from polyarm._compile import kernel

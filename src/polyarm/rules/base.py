@@ -38,7 +38,7 @@ from polyarm.polytope.vertices import (
     next_candidate,
     solve_candidate,
 )
-from polyarm.round import NO_ARM, STOP, Round, make_round
+from polyarm.round import STOP, Round
 from polyarm.stops.own import compute_beta
 from polyarm.tolerances import SAME_POLICY
 
@@ -226,9 +226,7 @@ def confine(rule: RoundRule, state: Round, model: Model, work: RoundWork) -> Non
         columns = work.policy_columns
     feasible = solve_lp(state.estimates.mu_hat, columns, state.confine_basis, work.lp) == OPTIMAL
     if feasible and (
-        project_polytope(
-            state.allocation, model.simplex[0], columns, state.confine_nu, work.projection, work.confined
-        )
+        project_polytope(state.allocation, model.simplex[0], columns, state.confine_nu, work.projection, work.confined)
         == PROJECTED
     ):
         for a in range(state.allocation.size):

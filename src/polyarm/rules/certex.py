@@ -88,7 +88,9 @@ class CertexSettings(CertifiedSettings):
 
 def expected_pricing(model: Model) -> Pricing:
     """Return the thresholds that an exploration in blocks plans for before its first start."""
-    return fixed_pricing(*expect_thresholds(make_start(0, (1.0 - _POOLED_SHARE) * model.delta, model.independent, model)))
+    return fixed_pricing(
+        *expect_thresholds(make_start(0, (1.0 - _POOLED_SHARE) * model.delta, model.independent, model))
+    )
 
 
 class PooledRule(NamedTuple):

@@ -78,9 +78,7 @@ def init_lagex(settings: LagexSettings, model: Model) -> tuple[LagexRule, LagexS
     return (
         rule,
         state,
-        LagexWork(
-            make_round_work(model), make_game_work(n_arms), make_multiplier_work(n_arms, d)
-        ),
+        LagexWork(make_round_work(model), make_game_work(n_arms), make_multiplier_work(n_arms, d)),
     )
 
 

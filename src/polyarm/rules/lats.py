@@ -67,9 +67,7 @@ def init_lats(settings: LatsSettings, model: Model) -> tuple[LatsRule, LatsState
         round=build_round_rule(settings, model)._replace(needs_widths=True),
         gamma=GAMMA_CODES[settings.gamma],
     )
-    state = LatsState(
-        make_round(model), make_warm_weights(capacity, d), np.zeros(d), make_basis(d)
-    )
+    state = LatsState(make_round(model), make_warm_weights(capacity, d), np.zeros(d), make_basis(d))
     work = LatsWork(
         make_round_work(model),
         make_maxmin_work(capacity, n_arms, d),

@@ -6,7 +6,6 @@ Differs from paper: with gamma the slack at the policy the price is infinite whe
 as it is at every mixed vertex; gamma is floored, and other choices of it are offered.
 """
 
-
 import numpy as np
 
 from polyarm._compile import inlined_kernel, kernel

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 from polyarm.errors import InvalidInput
-from polyarm.stops.settings import CertifiedSettings
 from polyarm.rules.explorer import Explorer
+from polyarm.stops.settings import CertifiedSettings
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MAKE_ONE = "explorer = polyarm.python_explorer(...) or polyarm.Explorer(...)"

@@ -55,9 +55,7 @@ def init_ptns(settings: PtnsSettings, model: Model) -> tuple[PtnsRule, PtnsState
     """Make the rule, a fresh state and scratch."""
     d, n_arms = model.known_rows.shape
     rule = PtnsRule(build_round_rule(settings, model))
-    state = PtnsState(
-        make_round(model), np.full(n_arms, 1.0 / n_arms), np.ones(n_arms), np.zeros(d)
-    )
+    state = PtnsState(make_round(model), np.full(n_arms, 1.0 / n_arms), np.ones(n_arms), np.zeros(d))
     work = PtnsWork(
         make_round_work(model),
         make_maxmin_work(n_arms, n_arms, 0),

@@ -15,14 +15,14 @@ from polyarm.rules.certex import (
     choose_planned,
     init_certex,
 )
-from polyarm.rules.cge import CgeRule, CgeSettings, init_cge, allocate_cge
-from polyarm.rules.ctns import CtnsRule, CtnsSettings, init_ctns, allocate_ctns
+from polyarm.rules.cge import CgeRule, CgeSettings, allocate_cge, init_cge
+from polyarm.rules.ctns import CtnsRule, CtnsSettings, allocate_ctns, init_ctns
 from polyarm.rules.explorer import Explorer
-from polyarm.rules.lagex import LagexRule, LagexSettings, init_lagex, allocate_lagex
-from polyarm.rules.lats import LatsRule, LatsSettings, init_lats, allocate_lats
+from polyarm.rules.lagex import LagexRule, LagexSettings, allocate_lagex, init_lagex
+from polyarm.rules.lats import LatsRule, LatsSettings, allocate_lats, init_lats
 from polyarm.rules.plugins import read_source, run_source
-from polyarm.rules.ptns import PtnsRule, PtnsSettings, init_ptns, allocate_ptns
-from polyarm.rules.uniform import UniformRule, UniformSettings, init_uniform, allocate_uniform
+from polyarm.rules.ptns import PtnsRule, PtnsSettings, allocate_ptns, init_ptns
+from polyarm.rules.uniform import UniformRule, UniformSettings, allocate_uniform, init_uniform
 from polyarm.stops.settings import CertifiedSettings
 
 _CTNS = (CtnsSettings, init_ctns, {CtnsRule: allocate_ctns})

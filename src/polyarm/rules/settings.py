@@ -9,8 +9,8 @@ from polyarm.estimates import RADIUS_CODES
 from polyarm.model import Model
 from polyarm.polytope.vertices import MAX_CANDIDATES, count_candidates
 from polyarm.rules.base import C_TRACKING, EMPIRICAL, SET_CODES, TRACKING_CODES, RoundRule
-from polyarm.stops.settings import CertifiedSettings
 from polyarm.stops.own import BETA_CODES, theory_constant
+from polyarm.stops.settings import CertifiedSettings
 
 #: What each preset sets; a setting given by the user wins over its preset.
 PRESETS: dict[str, dict[str, Any]] = {

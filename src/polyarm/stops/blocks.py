@@ -189,7 +189,9 @@ class BlocksStop(CertifiedStop):
         j, record = int(self.block.now.winner), self.block.record
         start = self.starts[j]
         since = slice(int(start.terms.first), int(self.block.now.recorded))
-        table = Record(record.told[since], record.answers[since], record.counts[since], record.means[since], record.rows[since])
+        table = Record(
+            record.told[since], record.answers[since], record.counts[since], record.means[since], record.rows[since]
+        )
         return StartPlan(j, float(start.terms.begun), start.lam.copy(), start.anchor.copy()), table
 
     @abstractmethod

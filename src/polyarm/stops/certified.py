@@ -4,7 +4,6 @@ It stands outside the compiled step: the loop plays until `round.now.due` and Py
 are the kernels that it calls: the planner for a candidate, the search for witnesses, a few linear programs.
 """
 
-import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -128,9 +127,7 @@ def make_stop_work(pricing: Pricing, estimates: Estimates, model: Model, pool: P
 
 
 @kernel
-def adopt(
-    evidence: Evidence, worth: Worth, pool: Pool, other: FloatArray, answer: FloatArray, steps: Steps
-) -> None:
+def adopt(evidence: Evidence, worth: Worth, pool: Pool, other: FloatArray, answer: FloatArray, steps: Steps) -> None:
     """Replace the candidate by another answer if that is better off."""
     held = least_ratio(evidence, worth, pool, answer)
     offered = least_ratio(evidence, worth, pool, other)
@@ -338,8 +335,6 @@ class CertifiedStop:
         if cost_statistic(work.evidence, candidate) <= thresholds.cost * (1.0 + CERTIFIED_MARGIN):
             return
         work.evidence.centre[:] = candidate
-        outcome, _, _ = search_witness(
-            work.evidence, self.rule.decide(thresholds.reward), work.search, work.witness
-        )
+        outcome, _, _ = search_witness(work.evidence, self.rule.decide(thresholds.reward), work.search, work.witness)
         if outcome == CERTIFIED:
             answer[:] = candidate

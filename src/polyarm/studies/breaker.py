@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
+from polyarm.certify.proof import proved_excess
 from polyarm.engine.plan import Plan
 from polyarm.engine.session import Session
 from polyarm.errors import Checked, InvalidInput, unknown_name
-from polyarm.stops.settings import check_certifiable
 from polyarm.problem import Problem
-from polyarm.certify.proof import proved_excess
+from polyarm.stops.settings import check_certifiable
 
 
 class Breaker(Checked):

@@ -9,8 +9,8 @@ from polyarm import __version__
 from polyarm.engine.plan import make_plan
 from polyarm.engine.randomness import check_seed
 from polyarm.errors import Conflict, InvalidInput
-from polyarm.rules.registry import get_explorer
 from polyarm.problem import Problem
+from polyarm.rules.registry import get_explorer
 from polyarm.studies import events
 from polyarm.studies.breaker import Breaker, check_breaker
 from polyarm.studies.statement import Statement, check_lease, read_stated

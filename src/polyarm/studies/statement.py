@@ -8,8 +8,8 @@ from pydantic import Field
 
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.errors import Checked, InvalidInput
-from polyarm.rules.registry import find_explorer
 from polyarm.problem import Problem
+from polyarm.rules.registry import find_explorer
 from polyarm.studies.breaker import Breaker
 
 #: In seconds: ten years. What lasts longer is no lease, and ends after the calendar does.

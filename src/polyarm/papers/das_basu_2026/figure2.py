@@ -15,9 +15,9 @@ from polyarm._types import FloatArray
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.estimates import RADIUS_CODES, write_shifted, write_widths
-from polyarm.rules.base import SET_IS_EMPTY
 from polyarm.figures import COLOURS, new_figure, tidy
 from polyarm.polytope.vertices import enumerate_vertices
+from polyarm.rules.base import SET_IS_EMPTY
 from polyarm.tolerances import TRUTH
 
 if TYPE_CHECKING:

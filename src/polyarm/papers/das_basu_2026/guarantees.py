@@ -5,8 +5,8 @@ from typing import Any
 
 from polyarm.experiments.plan import forecast_stop
 from polyarm.experiments.results import Cell
-from polyarm.rules.registry import get_explorer
 from polyarm.papers.das_basu_2026.scope import CERTEX_ROWS, GUARANTEE_TOLERANCES, Key, Scope
+from polyarm.rules.registry import get_explorer
 
 #: The tolerance of the paper's experiments.
 _PAPER_R = 0.01

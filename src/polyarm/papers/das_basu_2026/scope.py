@@ -9,9 +9,6 @@ import numpy as np
 from polyarm.environments.instances import Instance, load_instance
 from polyarm.errors import InvalidInput
 from polyarm.experiments.grid import Entry, check_count
-from polyarm.stops.settings import check_certifiable
-from polyarm.rules.explorer import Explorer
-from polyarm.rules.registry import get_explorer
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, load_published, published_median
 from polyarm.papers.das_basu_2026.readings import (
     PRESETS,
@@ -21,6 +18,9 @@ from polyarm.papers.das_basu_2026.readings import (
     make_reading,
     preset_settings,
 )
+from polyarm.rules.explorer import Explorer
+from polyarm.rules.registry import get_explorer
+from polyarm.stops.settings import check_certifiable
 
 #: The explorers in the order of the paper's figures.
 EXPLORERS = ("lagex", "lats", "ctns", "cge", "ctns-wlag", "cge-wlag", "uniform", "ptns")

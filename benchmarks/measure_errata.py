@@ -26,7 +26,6 @@ from polyarm.estimates import ARM, SCALAR, write_widths
 from polyarm.papers.das_basu_2026.figure1 import PAPER_EPS, PAPER_SAMPLES, READINGS, perturb
 from polyarm.papers.das_basu_2026.published import load_published
 from polyarm.polytope.vertices import MAX_CANDIDATES, enumerate_vertices
-from polyarm.rules.base import N_MOVES
 from polyarm.stops.own import BETA_CODES, compute_beta, theory_constant
 from polyarm.tolerances import MIN_GAMMA, TRUTH
 
@@ -589,7 +588,7 @@ def free_move(session: Session) -> float:
     moves, weights = session.work.round.moves, session.work.game.floored
     means, scale = session.round.estimates.mu_hat, session.plan.model.family.scale
     least, farthest = np.inf, 0.0
-    for row in range(session.round.counters[N_MOVES]):
+    for row in range(session.round.now.n_moves):
         arms, changes = moves.arms[row, : moves.sizes[row]], moves.changes[row, : moves.sizes[row]]
         gap = session.problem.r - means[arms] @ changes
         spread = np.sum((scale[arms] * changes) ** 2 / weights[arms])
@@ -611,7 +610,7 @@ def watch_alternatives(name: str, explorer: str) -> tuple[float, float]:
             exploration.advance_to(t)
             if session.stopped:
                 break
-            if session.round.counters[N_MOVES] == 0:
+            if session.round.now.n_moves == 0:
                 continue  # an empty set: the game is not played
             moved = session.work.game.alternative - session.round.estimates.mu_hat
             played = float(np.max(np.abs(moved) / plan.model.family.scale))

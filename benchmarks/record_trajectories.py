@@ -1,4 +1,4 @@
-"""Records what every explorer does on every shipped instance, so that a change of the house can be compared bit for bit.
+"""Records what every explorer does on every shipped instance, to compare a change of the house bit for bit.
 
     python benchmarks/record_trajectories.py record before.json     # in the tree as it was
     python benchmarks/record_trajectories.py record after.json      # in the tree as it is

@@ -49,9 +49,9 @@ class Now(Scalars):
 class Round:
     """What a round remembers.
 
-    `policy` is the optimum of the estimated problem, `answer` what would be recommended: the policy, or the candidate of
-    a certified stop. `allocation` is how to sample, `tracked` running sums of it; `blocker` is the vertex that last kept
-    the explorer from stopping; the rest are warm starts.
+    `policy` is the optimum of the estimated problem, `answer` what would be recommended: the policy, or the candidate
+    of a certified stop. `allocation` is how to sample, `tracked` running sums of it; `blocker` is the vertex that last
+    kept the explorer from stopping; the rest are warm starts.
     """
 
     now: Now

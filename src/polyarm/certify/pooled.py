@@ -135,7 +135,7 @@ def weigh_pulls(pricing: Pricing, pulls: FloatArray, worth_out: Worth) -> None:
 def write_pooled_evidence(
     mu: FloatArray, rows: FloatArray, model: Model, worth: Worth, answer: FloatArray, evidence_out: Evidence
 ) -> None:
-    """Write mean rewards (K,) and rows (d, K) with the variances that the effective pulls leave them, about an answer."""
+    """Write means (K,) and rows (d, K) with the variances that the effective pulls leave them, about an answer."""
     effective = worth.effective
     d, n_arms = rows.shape
     evidence_out.terms.tolerance, evidence_out.terms.spread, evidence_out.terms.floor = model.r, 0.0, 0.0

@@ -78,8 +78,8 @@ class Cuts:
     """The parts of g, by chords: the reward first, then the rows; all that does not depend on where one looks.
 
     Part k has x = `bases` + `slopes` q and n = `fixed` + `chords` q, of at least `least`, from the variances `noise`;
-    `x_sizes` and `n_sizes` are the largest numbers that x and n are made of; `floors` the least values; `softness` is zero
-    unless the row is known.
+    `x_sizes` and `n_sizes` are the largest numbers that x and n are made of; `floors` the least values; `softness` is
+    zero unless the row is known.
     """
 
     bases: FloatArray
@@ -178,7 +178,14 @@ def make_search_work(n_arms: int, n_constraints: int) -> SearchWork:
             softness=np.zeros(n),
         ),
         look=Look(*(np.zeros(n) for _ in range(7))),
-        box=Box(*(np.zeros(k) for _ in range(4)), np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)),
+        box=Box(
+            low=np.zeros(k),
+            high=np.zeros(k),
+            mix=np.zeros(k),
+            slopes=np.zeros(k),
+            marks=np.zeros(k, dtype=np.int64),
+            movers=np.zeros(k, dtype=np.int64),
+        ),
         stack=Stack(np.zeros((m, k)), np.zeros((m, k)), np.zeros((m, k)), np.zeros(m)),
         candidate=np.zeros(k),
         columns=np.zeros((n, k)),
@@ -193,9 +200,8 @@ def _write_cuts(evidence: Evidence, cuts: Cuts) -> None:
     d, n_arms = evidence.rows.shape
     for k in range(d + 1):
         known = k > 0 and evidence.known[k - 1]
-        base = (
-            terms.tolerance if k == 0 else (-KNOWN_ROW if known else 0.0)
-        )  # witnesses may break a known row by its tolerance
+        # Witnesses may break a known row by its tolerance.
+        base = terms.tolerance if k == 0 else (-KNOWN_ROW if known else 0.0)
         largest, dearest, total, precision, smallest = 0.0, 0.0, 0.0, 0.0, np.inf
         for a in range(n_arms):
             cuts.slopes[k, a] = -evidence.mu[a] if k == 0 else evidence.rows[k - 1, a]

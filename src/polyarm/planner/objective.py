@@ -30,8 +30,8 @@ _CANCELLED = 1e-6
 class MemoryTerms(Scalars):
     """Numbers of a memory.
 
-    `share`: how many of all pulls are still to be planned. `earned`: mean reward of the answers so far. `settled`: spread
-    of the reward term that is there already. `floor`: the least part of an unknown row in a witness's value.
+    `share`: how many of all pulls are still to be planned. `earned`: mean reward of the answers so far. `settled`:
+    spread of the reward term that is there already. `floor`: the least part of an unknown row in a witness's value.
     """
 
     share: float
@@ -114,7 +114,7 @@ def _make_score(n_cuts: int, n_arms: int, n_constraints: int) -> Score:
 
 
 class Vantage(Scalars):
-    """Where the cuts are seen from: mean reward (`worth`) and squared norm of the answer, and how many witnesses are active."""
+    """Where the cuts are seen from: the answer's mean reward (`worth`) and squared norm; how many witnesses are active."""
 
     worth: float
     norm: float

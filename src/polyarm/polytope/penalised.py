@@ -52,8 +52,8 @@ def solve_penalised_lp(
     .. math:: \max_{q \in \Delta,\ \xi \ge 0} \mu^\top q - Y \sum_i \xi_i \quad\text{s.t.}\quad
               G_i q \le \xi_i \text{ (unknown)},\ G_i q \le 0 \text{ (known)}
 
-    Known rows hold exactly. `prices_out` (d,) are the multipliers of the rows, all >= 0, at most their penalty. Returns the status of
-    `solve_lp`; anything but OPTIMAL leaves the outputs untouched. EMPTY: the known rows contradict each other.
+    Known rows hold exactly. `prices_out` (d,) are the multipliers of the rows, all >= 0, at most their penalty.
+    Returns the status of `solve_lp`; anything but OPTIMAL leaves the outputs untouched. EMPTY: the known rows contradict each other.
     """
     d, n_arms = rows.shape
     columns, objective = work.columns, work.objective

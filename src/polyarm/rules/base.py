@@ -1,7 +1,7 @@
 """The round that the paper's explorers share: policy, alternatives and stop test, then an allocation, then an arm.
 
-A rule only allocates. `take_step` is the whole round: examine, sample blindly while there is nothing to compare, let the
-rule allocate, confine the allocation, choose an arm.
+A rule only allocates. `take_step` is the whole round: examine, sample blindly while there is nothing to compare, let
+the rule allocate, confine the allocation, choose an arm.
 """
 
 import math

@@ -88,9 +88,8 @@ class CertexSettings(CertifiedSettings):
 
 def expected_pricing(model: Model) -> Pricing:
     """Return the thresholds that an exploration in blocks plans for before its first start."""
-    return fixed_pricing(
-        *expect_thresholds(make_start(0, (1.0 - _POOLED_SHARE) * model.delta, model.independent, model))
-    )
+    first = make_start(0, (1.0 - _POOLED_SHARE) * model.delta, model.independent, model)
+    return fixed_pricing(*expect_thresholds(first))
 
 
 class PooledRule(NamedTuple):

@@ -13,8 +13,9 @@ from polyarm._structs import struct
 from polyarm.bounds.maxmin import STEP_FLOOR, MaxMinWork, linearise, make_maxmin_work, solve_maxmin
 from polyarm.model import Model
 from polyarm.polytope.neighbours import neighbour_capacity
+from polyarm.round import Round, make_round
 from polyarm.rules.allocation import ACCURACY, WarmWeights, make_warm_weights, plan_iterations
-from polyarm.rules.base import Round, RoundRule, RoundWork, make_round, make_round_work
+from polyarm.rules.base import RoundRule, RoundWork, make_round_work
 from polyarm.rules.settings import TrackingSettings, build_round_rule
 
 

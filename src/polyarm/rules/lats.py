@@ -16,8 +16,9 @@ from polyarm.estimates import write_shifted
 from polyarm.model import Model
 from polyarm.polytope.lp import make_basis
 from polyarm.polytope.neighbours import neighbour_capacity
+from polyarm.round import Round, make_round
 from polyarm.rules.allocation import ACCURACY, WarmWeights, make_warm_weights, plan_iterations
-from polyarm.rules.base import Round, RoundRule, RoundWork, make_round, make_round_work
+from polyarm.rules.base import RoundRule, RoundWork, make_round_work
 from polyarm.rules.multiplier import (
     GAMMA_CODES,
     MultiplierWork,

@@ -16,8 +16,9 @@ from polyarm.bounds.maxmin import MaxMinWork, linearise, make_maxmin_work, solve
 from polyarm.model import Model
 from polyarm.polytope.neighbours import Moves, make_moves
 from polyarm.polytope.projection import project_polytope
+from polyarm.round import Round, make_round
 from polyarm.rules.allocation import ACCURACY, WARM_ITERATIONS
-from polyarm.rules.base import Round, RoundRule, RoundWork, make_round, make_round_work
+from polyarm.rules.base import RoundRule, RoundWork, make_round_work
 from polyarm.rules.settings import TrackingSettings, build_round_rule
 
 

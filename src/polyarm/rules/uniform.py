@@ -10,7 +10,8 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import struct
 from polyarm.model import Model
-from polyarm.rules.base import DRAWN, Round, RoundRule, RoundWork, make_round, make_round_work
+from polyarm.round import Round, make_round
+from polyarm.rules.base import DRAWN, RoundRule, RoundWork, make_round_work
 from polyarm.rules.settings import RoundSettings, build_round_rule
 
 

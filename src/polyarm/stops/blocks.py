@@ -1,4 +1,4 @@
-"""Blocks of pulls, whose answer and counts are fixed before their first pull, and the stop that tests what they add up to.
+"""Blocks of pulls, whose answer and counts are fixed before their first pull, and the stop that tests their sum.
 
 `certify.blocks` has the mathematics. The proof needs two things of the explorer: before each block its answer and
 counts, and every outcome of the block.

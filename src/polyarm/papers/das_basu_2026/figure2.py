@@ -17,7 +17,6 @@ from polyarm.environments.instances import Instance, load_instance
 from polyarm.estimates import RADIUS_CODES, write_shifted, write_widths
 from polyarm.figures import COLOURS, new_figure, tidy
 from polyarm.polytope.vertices import enumerate_vertices
-from polyarm.rules.base import SET_IS_EMPTY
 from polyarm.tolerances import TRUTH
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def follow_run(times: list[int]) -> Iterator[Reading]:
         exploration.advance_to(t - 1)
         previous = state.policy.copy()
         exploration.advance_to(t)
-        if state.counters[SET_IS_EMPTY]:
+        if state.now.no_policy:
             continue
         sets = {}
         for name, code in RADIUS_CODES.items():

@@ -10,7 +10,7 @@ Numba calls the feature experimental, so this module is the only one that touche
 
 import sys
 from types import ModuleType
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numba import config, types
@@ -21,6 +21,7 @@ from polyarm._compile import kernel
 
 T = TypeVar("T")
 
+_INTERPRETED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 _NUMBERS: dict[Any, type] = {float: float, int: int, bool: bool}
 
 
@@ -57,7 +58,7 @@ def struct(cls: type[T]) -> type[T]:
     fields = tuple(cls.__annotations__)
     convert = {name: _NUMBERS[kind] for name, kind in cls.__annotations__.items() if kind in _NUMBERS}
     module = sys.modules[cls.__module__]
-    base: type = object if config.DISABLE_JIT else StructRefProxy
+    base: type = object if _INTERPRETED else StructRefProxy
     body = {
         "__doc__": cls.__doc__,
         "__module__": cls.__module__,
@@ -69,7 +70,7 @@ def struct(cls: type[T]) -> type[T]:
         "_convert": convert,
     }
     made = type(cls.__name__, (base,), body)
-    if not config.DISABLE_JIT:
+    if not _INTERPRETED:
         made._construct = staticmethod(_make_constructor(made, fields, module))  # type: ignore[attr-defined]
     return made
 
@@ -83,7 +84,7 @@ def _new(cls: Any, *args: Any, **kwargs: Any) -> Any:
     for name, number in cls._convert.items():
         values[name] = number(values[name])
     ordered = [_contiguous(values[name]) for name in cls._fields]
-    made = object.__new__(cls) if config.DISABLE_JIT else cls._construct(*ordered)
+    made = object.__new__(cls) if _INTERPRETED else cls._construct(*ordered)
     made.__dict__.update(zip(cls._fields, ordered, strict=True))
     return made
 
@@ -114,7 +115,7 @@ def _make_constructor(made: type, fields: tuple[str, ...], module: ModuleType) -
     source = f"def _make_{made.__name__}({arguments}):\n    return {made.__name__}({arguments})\n"
     scope = {made.__name__: made, "__name__": module.__name__}
     exec(compile(source, module.__file__ or "<struct>", "exec"), scope)
-    return kernel(scope[f"_make_{made.__name__}"])  # type: ignore[arg-type]
+    return kernel(cast(Any, scope[f"_make_{made.__name__}"]))
 
 
 def _widen_literals(self: Any, fields: Any) -> Any:

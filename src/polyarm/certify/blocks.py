@@ -76,7 +76,8 @@ class Start:
     """What has been accumulated since a start.
 
     `v`, `u`, `z` (K,) as above; `rewards` (K,) and `rows` (d, K) sum n_k times the means of the blocks; `slack` (d,)
-    sums -n_k G^k p_k and `answer` (K,) n_k p_k. Fixed at the start: `lam`, `anchor` (K,), p_s, and `predicted` (d,), V_i.
+    sums -n_k G^k p_k and `answer` (K,) n_k p_k. Fixed at the start: `lam`, `anchor` (K,), p_s, and `predicted` (d,),
+    the V_i expected.
     """
 
     terms: StartTerms

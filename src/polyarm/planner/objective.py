@@ -114,7 +114,7 @@ def _make_score(n_cuts: int, n_arms: int, n_constraints: int) -> Score:
 
 
 class Vantage(Scalars):
-    """Where the cuts are seen from: the answer's mean reward (`worth`) and squared norm; how many witnesses are active."""
+    """Where the cuts are seen from: the answer's mean reward (`worth`) and squared norm; `n_active` cuts count."""
 
     worth: float
     norm: float

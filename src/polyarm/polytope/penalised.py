@@ -53,7 +53,8 @@ def solve_penalised_lp(
               G_i q \le \xi_i \text{ (unknown)},\ G_i q \le 0 \text{ (known)}
 
     Known rows hold exactly. `prices_out` (d,) are the multipliers of the rows, all >= 0, at most their penalty.
-    Returns the status of `solve_lp`; anything but OPTIMAL leaves the outputs untouched. EMPTY: the known rows contradict each other.
+    Returns the status of `solve_lp`; anything but OPTIMAL leaves the outputs untouched. EMPTY: the known rows
+    contradict each other.
     """
     d, n_arms = rows.shape
     columns, objective = work.columns, work.objective

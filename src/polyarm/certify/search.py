@@ -47,8 +47,11 @@ _GOOD_PRICES = 1e-4
 _LEAST_SLOPE = 1e-5
 #: Neither part of a divided interval is shorter than this share of it.
 _LEAST_PART = 0.1
-_NEWTON_STEPS = 5
+#: A step is good enough where the slope is this share of what it was; kinks take the most looks.
 _FLAT = 1e-2
+_NEWTON_STEPS = 40
+#: A chord error this small, as a share of the largest that the box allows, is not what keeps the bound low.
+_NEGLIGIBLE = 1e-3
 #: The least squared length of a normal, as a share of the smallest one possible or of the smallest variance.
 _LEAST_LENGTH = 1e-6
 #: Where a row's part and its floor are this close, as a share of the floor, both count.
@@ -449,21 +452,27 @@ def _fit_mix(low: FloatArray, high: FloatArray, mix: FloatArray) -> None:
 
 @kernel
 def _choose_arm(cuts: Cuts, look: Look, box: Box) -> int:
-    """The arm whose chord is farthest above its square, as the tangent weighs it; else the one of the widest range."""
-    chosen, largest = -1, 0.0
+    """The arm whose chord is farthest above its square, as the tangent weighs it.
+
+    Where the mix touches nearly every square, the arm whose chord could be farthest above; without any weight, the one
+    of the widest range. An arm that is all but fixed is never divided again.
+    """
+    chosen, largest, roomiest, room, widest = 0, 0.0, -1, 0.0, 0
     for a in range(box.mix.size):
         weight = 0.0
         for k in range(look.tolls.size):
             weight += look.tolls[k] * cuts.noise[k, a]
+        width = box.high[a] - box.low[a]
         error = weight * (box.mix[a] - box.low[a]) * (box.high[a] - box.mix[a])
         if error > largest:
             chosen, largest = a, error
-    if chosen < 0:
-        chosen = 0
-        for a in range(box.mix.size):
-            if box.high[a] - box.low[a] > box.high[chosen] - box.low[chosen]:
-                chosen = a
-    return chosen
+        if 0.25 * weight * width * width > room:
+            roomiest, room = a, 0.25 * weight * width * width
+        if width > box.high[widest] - box.low[widest]:
+            widest = a
+    if largest > _NEGLIGIBLE * room:
+        return chosen
+    return roomiest if roomiest >= 0 else widest
 
 
 @kernel

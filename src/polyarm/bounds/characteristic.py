@@ -7,12 +7,13 @@ import numpy as np
 
 from polyarm._types import FloatArray
 from polyarm.bounds.arms import write_arm_moves
-from polyarm.bounds.maxmin import LEAST_STRENGTH, linearise, make_maxmin_work, solve_maxmin
+from polyarm.bounds.maxmin import LEAST_STRENGTH, Effort, Weights, linearise, make_maxmin_work, solve_maxmin
 from polyarm.families.family import Family
 from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
 from polyarm.polytope.neighbours import (
     TOO_MANY,
     Moves,
+    Rivals,
     find_neighbours,
     make_moves,
     make_neighbour_work,
@@ -117,20 +118,21 @@ def characteristic_time(
     `columns` with one row leaves the allocation free on the simplex. Families other than Gaussian are solved by
     repeated linearisation at the last allocation.
     """
-    moves, count = alternatives.moves, alternatives.count
+    rivals, moves, count = Rivals(alternatives.moves, alternatives.count), alternatives.moves, alternatives.count
     m, n_arms = columns.shape
     if count == 0:  # one mix is all there is: nothing to tell apart
         return CharacteristicTime(0.0, np.full(n_arms, 1.0 / n_arms), alternatives.policy, 0.0)
     work = make_maxmin_work(count, n_arms, m - 1, moves.changes.shape[1])
-    q, nu = np.ones(count), np.zeros(m - 1)
+    warm = Weights(np.ones(count), np.zeros(m - 1))
     allocation = np.full(n_arms, 1.0 / n_arms)
     floors = _FLOORS if m > 1 else (0.0,)
     value, bound = 0.0, math.inf
     for _ in range(_LINEARISATIONS):
         before = allocation.copy()
-        linearise(family, means, allocation, moves, count, r, work)
+        linearise(family, means, allocation, rivals, r, work)
         for floor in floors:
-            value, bound = solve_maxmin(moves, count, columns, floor, _ITERATIONS, _ACCURACY, q, nu, work, allocation)
+            effort = Effort(floor, _ITERATIONS, _ACCURACY)
+            value, bound = solve_maxmin(rivals, columns, effort, warm, work, allocation)
             if bound - value <= _ACCURACY * bound:
                 break
         # Gaussian costs are linearised exactly: nothing changes the second time.

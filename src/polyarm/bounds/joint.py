@@ -27,7 +27,7 @@ from polyarm.model import Model
 from polyarm.planner.cautious import Caution, write_cautious
 from polyarm.planner.improve import Effort, climb, fresh_steps
 from polyarm.planner.objective import Scene, forget, make_memory, make_plan_work
-from polyarm.polytope.penalised import forget_basis
+from polyarm.polytope.penalised import Program, forget_basis
 from polyarm.problem import find_optimum
 
 #: The cautious answers that planning starts from lose these shares of r.
@@ -135,9 +135,7 @@ class JointSearch:
         optimum, answer = np.zeros(self.n_arms), np.zeros(self.n_arms)
         r = self.model.r
         found = write_cautious(
-            self.means,
-            self.rows,
-            self.model.known,
+            Program(self.means, self.rows, self.model.known),
             Caution(loss * r, 0.5 * (1.0 + loss) * r, self.penalty),
             self._searching.descent,
             optimum,

@@ -12,6 +12,7 @@ Alternatives are sparse `Moves`; `Spread` holds D on the same entries.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from polyarm._structs import struct
 from polyarm._types import FloatArray
 from polyarm.families.family import Family, linearise_move
 from polyarm.polytope.linear import NewtonWork, find_newton_direction, make_newton_work
-from polyarm.polytope.neighbours import Moves
+from polyarm.polytope.neighbours import Move, Rivals
 
 #: Floor for s, as a share of its largest entry: arms that no alternative needs may have to hold mass so that the
 #: rows are satisfied, and x_a = sqrt(s_a / e_a) can only give it to them if s_a > 0. Good enough for one step.
@@ -31,6 +32,25 @@ LEAST_STRENGTH = 1e-12
 _LEAST_WEIGHT = 1e-14
 _NEWTON_STEPS = 30
 _SHRINKINGS = 60
+
+
+class Effort(NamedTuple):
+    """When a solve is good enough: after so many iterations, or once value and bound agree to the relative accuracy.
+
+    `floor` is a share of the largest need that every arm is taken to have; see `STEP_FLOOR`.
+    """
+
+    floor: float
+    iterations: int
+    accuracy: float
+
+
+@struct
+class Weights:
+    """Weights q on the alternatives (capacity,) and multipliers nu of the rows (d,): where the next solve starts."""
+
+    q: FloatArray
+    nu: FloatArray
 
 
 @struct
@@ -64,31 +84,25 @@ def make_maxmin_work(capacity: int, n_arms: int, n_constraints: int, width: int 
 
 @kernel
 def linearise(
-    family: Family,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    count: int,
-    target: float,
-    work: MaxMinWork,
+    family: Family, means: FloatArray, weights: FloatArray, rivals: Rivals, target: float, work: MaxMinWork
 ) -> None:
     """Write D and c of every alternative: exact for Gaussians, right to first order at `weights` otherwise."""
-    for row in range(count):
-        strength = linearise_move(family, means, weights, moves, row, target, work.spread)
+    for row in range(rivals.size):
+        strength = linearise_move(family, means, weights, Move(rivals.moves, row), target, work.spread)
         total = 0.0
-        for k in range(moves.sizes[row]):
+        for k in range(rivals.moves.sizes[row]):
             total += work.spread[row, k]
         work.strength[row] = max(strength, LEAST_STRENGTH * total)
 
 
 @kernel
-def _sum_needs(moves: Moves, count: int, floor: float, q: FloatArray, work: MaxMinWork) -> float:
+def _sum_needs(rivals: Rivals, floor: float, q: FloatArray, work: MaxMinWork) -> float:
     """Write s = sum_v q_v D_v, as it is and floored; return sum_v q_v c_v."""
-    raw = work.raw_needs
+    raw, moves = work.raw_needs, rivals.moves
     for a in range(raw.size):
         raw[a] = 0.0
     total = 0.0
-    for row in range(count):
+    for row in range(rivals.size):
         if work.strength[row] < np.inf:
             total += q[row] * work.strength[row]
             for k in range(moves.sizes[row]):
@@ -172,10 +186,11 @@ def _fit_rows(columns: FloatArray, nu: FloatArray, work: MaxMinWork) -> float:
 
 
 @kernel
-def _score(moves: Moves, count: int, w: FloatArray, work: MaxMinWork) -> float:
+def _score(rivals: Rivals, w: FloatArray, work: MaxMinWork) -> float:
     """Write T_v = 1 / f_v(w) of every alternative; return the smallest f_v."""
+    moves = rivals.moves
     longest = 0.0
-    for row in range(count):
+    for row in range(rivals.size):
         total = 0.0
         for k in range(moves.sizes[row]):
             if work.spread[row, k] > 0.0:
@@ -200,27 +215,18 @@ def _reweigh(count: int, q: FloatArray, work: MaxMinWork) -> None:
 
 @kernel
 def solve_maxmin(
-    moves: Moves,
-    count: int,
-    columns: FloatArray,
-    floor: float,
-    iterations: int,
-    accuracy: float,
-    q: FloatArray,
-    nu: FloatArray,
-    work: MaxMinWork,
-    w_out: FloatArray,
+    rivals: Rivals, columns: FloatArray, effort: Effort, warm: Weights, work: MaxMinWork, w_out: FloatArray
 ) -> tuple[float, float]:
     r"""Solve the max-min problem over {simplex, G w <= 0} from warm weights; `linearise` comes first.
 
-    `columns` (1 + d, K) is the set (one row: the whole simplex); `q` (capacity,) and `nu` (d,) are warm starts and are
-    updated; set q to one for a cold start. Stops after `iterations`, or when value and bound agree to the relative
-    `accuracy`. Returns (value, bound): min_v f_v at `w_out`, and an upper bound on the optimum whatever `floor` is;
-    their difference is the accuracy reached.
+    `columns` (1 + d, K) is the set (one row: the whole simplex); the warm weights are updated; set q to one for a cold
+    start. Returns (value, bound): min_v f_v at `w_out`, and an upper bound on the optimum whatever the floor is; their
+    difference is the accuracy reached.
     """
+    q, nu = warm.q, warm.nu
     value, bound = 0.0, np.inf
-    for _ in range(iterations):
-        strength = _sum_needs(moves, count, floor if nu.size > 0 else 0.0, q, work)
+    for _ in range(effort.iterations):
+        strength = _sum_needs(rivals, effort.floor if nu.size > 0 else 0.0, q, work)
         _fit_rows(columns, nu, work)
         root = 0.0
         total = 0.0
@@ -231,9 +237,9 @@ def solve_maxmin(
         bound = min(bound, strength / (root * root))
         for a in range(w_out.size):
             w_out[a] /= total
-        value = _score(moves, count, w_out, work)
-        _reweigh(count, q, work)
-        if bound - value <= accuracy * bound:
+        value = _score(rivals, w_out, work)
+        _reweigh(rivals.size, q, work)
+        if bound - value <= effort.accuracy * bound:
             break
     return value, bound
 
@@ -284,14 +290,7 @@ def _fit_level(penalty: FloatArray, strength: float, work: MaxMinWork) -> float:
 
 @kernel
 def solve_penalised(
-    moves: Moves,
-    count: int,
-    penalty: FloatArray,
-    iterations: int,
-    accuracy: float,
-    q: FloatArray,
-    work: MaxMinWork,
-    w_out: FloatArray,
+    rivals: Rivals, penalty: FloatArray, effort: Effort, q: FloatArray, work: MaxMinWork, w_out: FloatArray
 ) -> tuple[float, float]:
     r"""Solve :math:`\max_{w \in \Delta} \min_v f_v(w) - g^\top w` for a fixed penalty g; see `solve_maxmin`.
 
@@ -299,8 +298,8 @@ def solve_penalised(
     :math:`w_a \propto \sqrt{s_a / (z + g_a)}`. Returns (min_v f_v - g.w at `w_out`, upper bound).
     """
     value, bound = 0.0, np.inf
-    for _ in range(iterations):
-        strength = _sum_needs(moves, count, 0.0, q, work)
+    for _ in range(effort.iterations):
+        strength = _sum_needs(rivals, 0.0, q, work)
         bound = min(bound, _fit_level(penalty, strength, work))
         total = 0.0
         for a in range(w_out.size):
@@ -310,8 +309,8 @@ def solve_penalised(
         for a in range(w_out.size):
             w_out[a] /= total
             lost += penalty[a] * w_out[a]
-        value = _score(moves, count, w_out, work) - lost
-        _reweigh(count, q, work)
-        if bound - value <= accuracy * abs(bound):
+        value = _score(rivals, w_out, work) - lost
+        _reweigh(rivals.size, q, work)
+        if bound - value <= effort.accuracy * abs(bound):
             break
     return value, bound

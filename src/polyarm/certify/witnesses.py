@@ -7,7 +7,7 @@ from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
 from polyarm.certify.evidence import Evidence, witness_value
 from polyarm.polytope.lp import OPTIMAL
-from polyarm.polytope.penalised import PenalisedWork, make_penalised_work, solve_penalised_lp
+from polyarm.polytope.penalised import PenalisedWork, Program, make_penalised_work, solve_penalised_lp
 
 #: Witnesses closer than this (sum of absolute differences) are one.
 _SAME_WITNESS = 0.01
@@ -63,11 +63,11 @@ def improve_witness(evidence: Evidence, penalty: float, iterations: int, work: D
     One step: the nearest instance in which q wins has an optimum of its own, which is at least as good a witness; if it
     is not better as seen from the data, points between the two may be.
     """
-    mix = work.mix
+    mix, nearest = work.mix, Program(work.means, work.rows, evidence.known)
     value = witness_value(evidence, q)
     for _ in range(iterations):
         _write_nearest_instance(evidence, q, work)
-        status = solve_penalised_lp(work.means, work.rows, evidence.known, penalty, work.lp, mix, work.prices)
+        status = solve_penalised_lp(nearest, penalty, work.lp, mix, work.prices)
         if status != OPTIMAL:
             break
         found = witness_value(evidence, mix)

@@ -28,6 +28,15 @@ class Scores(Scalars):
     excess: float
 
 
+class Simulation(NamedTuple):
+    """The world that is played against, its randomness, the scores kept, and the pulls at which to pause."""
+
+    world: SyntheticWorld
+    rng: np.random.Generator
+    scores: Scores
+    limit: int
+
+
 @inlined_kernel  # a user's explorer compiles it into a driver of its own
 def ask(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any) -> int:
     """Return the arm to pull next, the same one until it is told; NO_ARM once stopped; LOOK when the stop must look."""
@@ -69,10 +78,9 @@ def _worst_excess(true_rows: FloatArray, mix: FloatArray) -> float:
 
 
 @kernel
-def _take_turn(
-    core: Round, model: Model, world: SyntheticWorld, world_rng: np.random.Generator, scores: Scores, costs: FloatArray
-) -> None:
+def _take_turn(core: Round, model: Model, simulation: Simulation, costs: FloatArray) -> None:
     """Judge the pending decision by the truth, pull its arm and tell what it gave; `costs` is scratch."""
+    world, scores = simulation.world, simulation.scores
     if core.now.steps >= core.policy.size:
         excess = _worst_excess(world.true_rows, core.allocation)
         scores.excess += excess
@@ -81,32 +89,23 @@ def _take_turn(
         if core.now.no_policy == 0 and _worst_excess(world.true_rows, core.answer) > VIOLATION:
             scores.policy_violations += 1
     arm = core.now.pending
-    reward = sample(world, arm, world_rng, costs)
+    reward = sample(world, arm, simulation.rng, costs)
     tell(core, model, arm, reward, costs)
 
 
 @kernel
-def advance(
-    rule: Any,
-    state: Any,
-    model: Model,
-    world: SyntheticWorld,
-    streams: tuple[np.random.Generator, np.random.Generator],
-    limit: int,
-    scores: Scores,
-    work: Any,
-) -> int:
+def advance(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any, simulation: Simulation) -> int:
     """Play until the explorer stops, the stop must look, or `limit` pulls were made; returns what `ask` returned last.
 
     The trajectory does not depend on how it is cut: the decision after the last pull is taken (so that a stop is
-    noticed) and stays pending. `streams` are the world's and the explorer's randomness.
+    noticed) and stays pending.
     """
     core, costs = state.round, np.zeros(model.known.size)
     while True:
-        arm = ask(rule, state, model, streams[1], work)
-        if arm < 0 or core.now.steps >= limit:
+        arm = ask(rule, state, model, rng, work)
+        if arm < 0 or core.now.steps >= simulation.limit:
             return arm
-        _take_turn(core, model, world, streams[0], scores, costs)
+        _take_turn(core, model, simulation, costs)
 
 
 def _ask_interpreted(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any) -> int:
@@ -115,22 +114,15 @@ def _ask_interpreted(rule: Any, state: Any, model: Model, rng: np.random.Generat
 
 
 def _advance_interpreted(
-    rule: Any,
-    state: Any,
-    model: Model,
-    world: SyntheticWorld,
-    streams: tuple[np.random.Generator, np.random.Generator],
-    limit: int,
-    scores: Scores,
-    work: Any,
+    rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any, simulation: Simulation
 ) -> int:
     """Do as `advance` does, with every step in plain Python."""
     core, costs = state.round, np.zeros(model.known.size)
     while True:
-        arm = _ask_interpreted(rule, state, model, streams[1], work)
-        if arm < 0 or core.now.steps >= limit:
+        arm = _ask_interpreted(rule, state, model, rng, work)
+        if arm < 0 or core.now.steps >= simulation.limit:
             return arm
-        _take_turn(core, model, world, streams[0], scores, costs)
+        _take_turn(core, model, simulation, costs)
 
 
 class Driver(NamedTuple):

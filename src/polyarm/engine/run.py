@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.engine.loop import Scores, driver_for
+from polyarm.engine.loop import Scores, Simulation, driver_for
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import Session
@@ -65,20 +65,9 @@ class Exploration:
         if session.waiting:
             raise InvalidInput(f"a batch was handed out, and outcomes are missing: {session.waiting}; tell them first")
         advance = driver_for(session.plan.explorer).advance
-        streams = (self._world_rng, session.rng)
-        while (
-            advance(
-                session.rule,
-                session.state,
-                session.plan.model,
-                self._world,
-                streams,
-                limit,
-                self._scores,
-                session.work,
-            )
-            == LOOK
-        ):
+        simulation = Simulation(self._world, self._world_rng, self._scores, limit)
+        model = session.plan.model
+        while advance(session.rule, session.state, model, session.rng, session.work, simulation) == LOOK:
             session.look()
 
     def record(self) -> RunRecord:

@@ -14,22 +14,16 @@ import numpy as np
 from polyarm._compile import inlined_kernel
 from polyarm._types import FloatArray, IntArray
 from polyarm.families.family import Family, alternative_cost
-from polyarm.polytope.neighbours import Moves
+from polyarm.polytope.neighbours import Move, Moves, Rivals
 from polyarm.polytope.vertices import SUPPORT
 
 
 @inlined_kernel
 def move_statistic(
-    family: Family,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
-    one_sided: bool,
+    family: Family, means: FloatArray, weights: FloatArray, move: Move, target: float, one_sided: bool
 ) -> float:
     """Evidence against one move being worth `target`; zero, if one-sided, when it already is."""
-    cost, gap = alternative_cost(family, means, weights, moves, row, target)
+    cost, gap = alternative_cost(family, means, weights, move, target)
     if one_sided and gap <= 0.0:
         return 0.0
     return cost
@@ -37,19 +31,13 @@ def move_statistic(
 
 @inlined_kernel
 def least_statistic(
-    family: Family,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    count: int,
-    target: float,
-    one_sided: bool,
+    family: Family, means: FloatArray, weights: FloatArray, rivals: Rivals, target: float, one_sided: bool
 ) -> tuple[float, int]:
-    """Smallest statistic over the first `count` moves, and its row (-1 when there is none)."""
+    """Smallest statistic over the moves to all rivals, and its row (-1 when there is none)."""
     least = np.inf
     worst = -1
-    for row in range(count):
-        statistic = move_statistic(family, means, weights, moves, row, target, one_sided)
+    for row in range(rivals.size):
+        statistic = move_statistic(family, means, weights, Move(rivals.moves, row), target, one_sided)
         if statistic < least:
             least = statistic
             worst = row

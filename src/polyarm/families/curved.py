@@ -33,7 +33,7 @@ from polyarm.families.exponential import (
 )
 from polyarm.families.poisson import POISSON, poisson_confidence_ends, poisson_divergence, poisson_shift
 from polyarm.families.roots import MAX_STEPS, SAME_POINT, newton_step
-from polyarm.polytope.neighbours import Moves
+from polyarm.polytope.neighbours import Move, Moves
 from polyarm.tolerances import ALLOCATION_FLOOR
 
 #: The move's value meets its target within this, relative to the gap that was between them.
@@ -46,15 +46,34 @@ _FAR_POINTS = 8
 _FURTHEST = 50.0
 
 
+class Domain(NamedTuple):
+    """A family by its code, and the open interval that its means are kept in."""
+
+    kind: int
+    low: float
+    high: float
+
+
+class Aim(NamedTuple):
+    """What is looked for: the cheapest means that raise the value of a move, oriented by `sign`, by `gap`."""
+
+    domain: Domain
+    means: FloatArray
+    weights: FloatArray
+    moves: Moves
+    row: int
+    sign: float
+    gap: float
+
+
 class Tilt(NamedTuple):
-    """A point on the curve of cheapest means.
+    """A point on the curve of cheapest means, and what it costs.
 
     `pivot` is an entry of the move, or -1 where no arm has a limit (then `bend` is 0); `unit` is how hard the arm is
     pulled whose ratio is one.
     """
 
     cost: float
-    sign: float
     pivot: int
     unit: float
     bend: float
@@ -108,106 +127,86 @@ def _shift(kind: int, mean: float, ratio: float, y: float, bend: float) -> tuple
 
 
 @inlined_kernel
-def _mean(low: float, high: float, means: FloatArray, moves: Moves, row: int, k: int) -> float:
-    """Mean of the k-th arm of a move, kept inside the domain."""
-    return min(max(means[moves.arms[row, k]], low), high)
+def _mean(aim: Aim, k: int) -> float:
+    """Mean of the k-th arm of the move, kept inside the domain."""
+    return min(max(aim.means[aim.moves.arms[aim.row, k]], aim.domain.low), aim.domain.high)
 
 
 @inlined_kernel
-def _weight(weights: FloatArray, moves: Moves, row: int, k: int) -> float:
-    """Weight of the k-th arm of a move, kept from zero."""
-    return max(weights[moves.arms[row, k]], ALLOCATION_FLOOR)
+def _weight(aim: Aim, k: int) -> float:
+    """Weight of the k-th arm of the move, kept from zero."""
+    return max(aim.weights[aim.moves.arms[aim.row, k]], ALLOCATION_FLOOR)
 
 
 @inlined_kernel
-def _move_entry(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    k: int,
-    tilt: Tilt,
-) -> tuple[float, float, float]:
-    """Return the k-th arm's mean, its shift at a tilt and the derivative of the shift in y."""
-    mean = _mean(low, high, means, moves, row, k)
-    if k == tilt.pivot:
-        shift, slope = mean * tilt.y, mean
-    else:
-        pull = _pull(kind, mean, tilt.sign * moves.changes[row, k], _weight(weights, moves, row, k))
-        shift, slope = _shift(kind, mean, pull / tilt.unit, tilt.y, tilt.bend)
-    return mean, shift, slope
+def _change(aim: Aim, k: int) -> float:
+    """Change of the k-th arm of the move, oriented so that the value has to rise."""
+    return aim.sign * aim.moves.changes[aim.row, k]
 
 
 @kernel
-def _rise(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    tilt: Tilt,
-) -> tuple[float, float]:
+def aim_at(domain: Domain, means: FloatArray, weights: FloatArray, move: Move, target: float) -> Aim:
+    """Aim at the means that give a move the value `target`."""
+    moves, row = move.moves, move.row
+    aim = Aim(domain, means, weights, moves, row, 1.0, 0.0)
+    gap = target
+    for k in range(moves.sizes[row]):
+        gap -= _mean(aim, k) * moves.changes[row, k]
+    return Aim(domain, means, weights, moves, row, 1.0 if gap >= 0.0 else -1.0, abs(gap))
+
+
+@inlined_kernel
+def _move_entry(aim: Aim, k: int, tilt: Tilt) -> tuple[float, float, float]:
+    """Return the k-th arm's mean, its shift at a tilt and the derivative of the shift in y."""
+    mean = _mean(aim, k)
+    if k == tilt.pivot:
+        shift, slope = mean * tilt.y, mean
+    else:
+        pull = _pull(aim.domain.kind, mean, _change(aim, k), _weight(aim, k))
+        shift, slope = _shift(aim.domain.kind, mean, pull / tilt.unit, tilt.y, tilt.bend)
+    return mean, shift, slope
+
+
+@inlined_kernel
+def _shifted(aim: Aim, mean: float, shift: float) -> float:
+    """A mean after its shift: rounding may carry it over the edge of the domain."""
+    return min(max(mean + shift, aim.domain.low), aim.domain.high)
+
+
+@kernel
+def _rise(aim: Aim, tilt: Tilt) -> tuple[float, float]:
     """By how much a tilt raises the move's value, and the derivative in y."""
     total = 0.0
     steepness = 0.0
-    for k in range(moves.sizes[row]):
-        _, shift, slope = _move_entry(kind, low, high, means, weights, moves, row, k, tilt)
-        total += tilt.sign * moves.changes[row, k] * shift
-        steepness += tilt.sign * moves.changes[row, k] * slope
+    for k in range(aim.moves.sizes[aim.row]):
+        _, shift, slope = _move_entry(aim, k, tilt)
+        total += _change(aim, k) * shift
+        steepness += _change(aim, k) * slope
     return total, steepness
 
 
 @kernel
-def _close_gap(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    gap: float,
-    tilt: Tilt,
-    least: float,
-    largest: float,
-) -> Tilt:
+def _close_gap(aim: Aim, tilt: Tilt, least: float, largest: float) -> Tilt:
     """Find y in a bracket where the rise equals the gap, from the tilt's own y; return the tilt there with its cost."""
-    sign, pivot, unit, bend, y = tilt.sign, tilt.pivot, tilt.unit, tilt.bend, tilt.y
+    pivot, unit, bend, y = tilt.pivot, tilt.unit, tilt.bend, tilt.y
     for step in range(MAX_STEPS):
-        rise, slope = _rise(kind, low, high, means, weights, moves, row, Tilt(0.0, sign, pivot, unit, bend, y))
-        if abs(rise - gap) <= _CLOSED * gap:
+        rise, slope = _rise(aim, Tilt(0.0, pivot, unit, bend, y))
+        if abs(rise - aim.gap) <= _CLOSED * aim.gap:
             break
         before = y
-        y, least, largest = newton_step(y, rise - gap, slope, least, largest, step)
+        y, least, largest = newton_step(y, rise - aim.gap, slope, least, largest, step)
         if abs(y - before) <= SAME_POINT * y:
             break
-    found = Tilt(0.0, sign, pivot, unit, bend, y)
+    found = Tilt(0.0, pivot, unit, bend, y)
     cost = 0.0
-    for k in range(moves.sizes[row]):
-        mean, shift, _ = _move_entry(kind, low, high, means, weights, moves, row, k, found)
-        # Rounding may carry a mean over the edge of the domain.
-        alternative = min(max(mean + shift, low), high)
-        cost += _weight(weights, moves, row, k) * curved_divergence(kind, mean, alternative)
-    return Tilt(cost, sign, pivot, unit, bend, y)
+    for k in range(aim.moves.sizes[aim.row]):
+        mean, shift, _ = _move_entry(aim, k, found)
+        cost += _weight(aim, k) * curved_divergence(aim.domain.kind, mean, _shifted(aim, mean, shift))
+    return Tilt(cost, pivot, unit, bend, y)
 
 
 @kernel
-def _search_far_branches(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    gap: float,
-    near: Tilt,
-) -> Tilt:
+def _search_far_branches(aim: Aim, near: Tilt) -> Tilt:
     """Return the cheapest of `near` and the tilts with one exponential mean beyond twice its estimate.
 
     There d is concave, so at an optimum at most one arm is: each is tried as the pivot, y from 1 up. The others help,
@@ -216,25 +215,25 @@ def _search_far_branches(
     with nearly equal or less cost, is not.
     """
     best = near
-    for pivot in range(moves.sizes[row]):
-        change = near.sign * moves.changes[row, pivot]
+    for pivot in range(aim.moves.sizes[aim.row]):
+        change = _change(aim, pivot)
         if change <= 0.0:
             continue
-        mean = _mean(low, high, means, moves, row, pivot)
-        weight = _weight(weights, moves, row, pivot)
-        unit = _pull(kind, mean, change, weight)
+        mean = _mean(aim, pivot)
+        weight = _weight(aim, pivot)
+        unit = _pull(aim.domain.kind, mean, change, weight)
         least = exponential_far_start(near.unit / unit)
-        largest = gap / (change * mean) * (1.0 + _MARGIN)
+        largest = aim.gap / (change * mean) * (1.0 + _MARGIN)
         if largest <= least or weight * exponential_divergence(1.0, 1.0 + least) >= best.cost:
             continue
         factor = (largest / least) ** (1.0 / _FAR_POINTS)
         y = least
         before = math.inf
         for _ in range(_FAR_POINTS + 1):
-            here = Tilt(0.0, near.sign, pivot, unit, 1.0, y)
-            rise, _ = _rise(kind, low, high, means, weights, moves, row, here)
-            if before < gap <= rise:
-                found = _close_gap(kind, low, high, means, weights, moves, row, gap, here, y / factor, y)
+            here = Tilt(0.0, pivot, unit, 1.0, y)
+            rise, _ = _rise(aim, here)
+            if before < aim.gap <= rise:
+                found = _close_gap(aim, here, y / factor, y)
                 if found.cost < best.cost:
                     best = found
             before = rise
@@ -243,37 +242,19 @@ def _search_far_branches(
 
 
 @kernel
-def find_tilt(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
-) -> Tilt:
-    """Find the cheapest means in (low, high) that give a move the value `target`.
+def _bracket(aim: Aim) -> tuple[Tilt, float, float]:
+    """The tilt at y = 0, and the least and the largest y that can close the gap.
 
-    The cost is zero when the move has that value already, and infinite when no means give it, or it has no length.
+    Its cost is infinite when no means close the gap, or the move has no length.
     """
-    gap = target
-    for k in range(moves.sizes[row]):
-        gap -= _mean(low, high, means, moves, row, k) * moves.changes[row, k]
-    sign = 1.0 if gap >= 0.0 else -1.0
-    gap = abs(gap)
+    kind, gap = aim.domain.kind, aim.gap
     pivot = -1
-    pivot_pull = 0.0
-    hardest = 0.0
-    total_pull = 0.0
-    room = 0.0
-    weighted_room = 0.0
-    for k in range(moves.sizes[row]):
-        change = sign * moves.changes[row, k]
+    pivot_pull, hardest, total_pull, room, weighted_room = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(aim.moves.sizes[aim.row]):
+        change = _change(aim, k)
         if change == 0.0:
             continue
-        mean = _mean(low, high, means, moves, row, k)
-        weight = _weight(weights, moves, row, k)
+        mean, weight = _mean(aim, k), _weight(aim, k)
         pull = _pull(kind, mean, change, weight)
         hardest = max(hardest, abs(pull))
         total_pull += change * pull
@@ -283,111 +264,96 @@ def find_tilt(
         if kind != BERNOULLI and pull > pivot_pull:
             pivot, pivot_pull = k, pull
     if hardest == 0.0 or (pivot < 0 and gap >= room):
-        return Tilt(math.inf, sign, -1, 1.0, 0.0, 0.0)
+        return Tilt(math.inf, -1, 1.0, 0.0, 0.0), 0.0, 0.0
     if pivot >= 0:
         # The pivot alone would close the gap at this y, and the others help.
-        pivot_mean = _mean(low, high, means, moves, row, pivot)
-        least, largest = 0.0, gap / (abs(moves.changes[row, pivot]) * pivot_mean) * (1.0 + _MARGIN)
-        start = Tilt(0.0, sign, pivot, pivot_pull, 1.0, 0.0)
-    else:
-        least, largest = 0.0, math.inf
-        if kind == BERNOULLI:
-            # V <= 1/4 bounds every shift by k/4, and V <= room/k what is left of its room.
-            least = 4.0 * gap * hardest / total_pull * (1.0 - _MARGIN)
-            largest = hardest * weighted_room / (room - gap) * (1.0 + _MARGIN)
-        start = Tilt(0.0, sign, -1, hardest, 0.0, 0.0)
-    if gap == 0.0:
+        largest = gap / (abs(_change(aim, pivot)) * _mean(aim, pivot)) * (1.0 + _MARGIN)
+        return Tilt(0.0, pivot, pivot_pull, 1.0, 0.0), 0.0, largest
+    least, largest = 0.0, math.inf
+    if kind == BERNOULLI:
+        # V <= 1/4 bounds every shift by k/4, and V <= room/k what is left of its room.
+        least = 4.0 * gap * hardest / total_pull * (1.0 - _MARGIN)
+        largest = hardest * weighted_room / (room - gap) * (1.0 + _MARGIN)
+    return Tilt(0.0, -1, hardest, 0.0, 0.0), least, largest
+
+
+@kernel
+def find_tilt(aim: Aim) -> Tilt:
+    """Find the cheapest means that close the gap.
+
+    The cost is zero when there is no gap, and infinite when no means close it, or the move has no length.
+    """
+    start, least, largest = _bracket(aim)
+    if start.cost == math.inf or aim.gap == 0.0:
         return start
-    _, slope = _rise(kind, low, high, means, weights, moves, row, start)
-    if kind != EXPONENTIAL or pivot < 0:
-        y = min(max(gap / slope, least), largest)
-        start = Tilt(0.0, sign, start.pivot, start.unit, start.bend, y)
-        return _close_gap(kind, low, high, means, weights, moves, row, gap, start, least, largest)
+    pivot, unit, bend = start.pivot, start.unit, start.bend
+    _, slope = _rise(aim, start)
+    if aim.domain.kind != EXPONENTIAL or pivot < 0:
+        y = min(max(aim.gap / slope, least), largest)
+        return _close_gap(aim, Tilt(0.0, pivot, unit, bend, y), least, largest)
     largest = min(largest, 1.0)
-    edge = Tilt(math.inf, sign, pivot, pivot_pull, 1.0, largest)
-    rise, _ = _rise(kind, low, high, means, weights, moves, row, edge)
-    if rise >= gap:
-        start = Tilt(0.0, sign, pivot, pivot_pull, 1.0, min(gap / slope, largest))
-        edge = _close_gap(kind, low, high, means, weights, moves, row, gap, start, least, largest)
-    return _search_far_branches(kind, low, high, means, weights, moves, row, gap, edge)
+    edge = Tilt(math.inf, pivot, unit, 1.0, largest)
+    rise, _ = _rise(aim, edge)
+    if rise >= aim.gap:
+        start = Tilt(0.0, pivot, unit, 1.0, min(aim.gap / slope, largest))
+        edge = _close_gap(aim, start, least, largest)
+    return _search_far_branches(aim, edge)
 
 
 @kernel
 def curved_alternative_cost(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
+    domain: Domain, means: FloatArray, weights: FloatArray, move: Move, target: float
 ) -> tuple[float, float]:
     """Cost of the nearest alternative, and the gap to the means as they are."""
+    moves, row = move.moves, move.row
     gap = target
     for k in range(moves.sizes[row]):
         gap -= means[moves.arms[row, k]] * moves.changes[row, k]
-    return find_tilt(kind, low, high, means, weights, moves, row, target).cost, gap
+    return find_tilt(aim_at(domain, means, weights, move, target)).cost, gap
 
 
 @kernel
 def curved_write_nearest(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
-    alternative_out: FloatArray,
+    domain: Domain, means: FloatArray, weights: FloatArray, move: Move, target: float, alternative_out: FloatArray
 ) -> None:
-    """Write the nearest alternative, inside (low, high); the means themselves when there is none.
+    """Write the nearest alternative, inside the domain; the means themselves when there is none.
 
     Kept where d(mean, alternative) <= 50, which for Gaussians is the ten standard deviations that they are kept in.
     """
     for a in range(means.size):
-        alternative_out[a] = min(max(means[a], low), high)
-    tilt = find_tilt(kind, low, high, means, weights, moves, row, target)
+        alternative_out[a] = min(max(means[a], domain.low), domain.high)
+    aim = aim_at(domain, means, weights, move, target)
+    tilt = find_tilt(aim)
     if tilt.cost < math.inf:
-        for k in range(moves.sizes[row]):
-            mean, shift, _ = _move_entry(kind, low, high, means, weights, moves, row, k, tilt)
-            alternative = min(max(mean + shift, low), high)
-            if curved_divergence(kind, mean, alternative) > _FURTHEST:
-                below, above = curved_confidence_ends(kind, mean, _FURTHEST)
+        for k in range(aim.moves.sizes[aim.row]):
+            mean, shift, _ = _move_entry(aim, k, tilt)
+            alternative = _shifted(aim, mean, shift)
+            if curved_divergence(domain.kind, mean, alternative) > _FURTHEST:
+                below, above = curved_confidence_ends(domain.kind, mean, _FURTHEST)
                 alternative = min(max(alternative, below), above)
-            alternative_out[moves.arms[row, k]] = alternative
+            alternative_out[aim.moves.arms[aim.row, k]] = alternative
 
 
 @kernel
 def curved_linearise(
-    kind: int,
-    low: float,
-    high: float,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
-    spread_out: FloatArray,
+    domain: Domain, means: FloatArray, weights: FloatArray, move: Move, target: float, spread_out: FloatArray
 ) -> float:
     """Write D and return c; see `family.linearise_move`."""
-    tilt = find_tilt(kind, low, high, means, weights, moves, row, target)
-    gap = target
-    for k in range(moves.sizes[row]):
-        gap -= _mean(low, high, means, moves, row, k) * moves.changes[row, k]
-        spread_out[row, k] = 0.0
+    aim = aim_at(domain, means, weights, move, target)
+    tilt = find_tilt(aim)
+    size = aim.moves.sizes[aim.row]
+    for k in range(size):
+        spread_out[aim.row, k] = 0.0
     if tilt.cost == math.inf:
         return math.inf
-    strength = 0.5 * gap * gap
-    for k in range(moves.sizes[row]):
-        mean, shift, _ = _move_entry(kind, low, high, means, weights, moves, row, k, tilt)
+    strength = 0.5 * aim.gap * aim.gap
+    for k in range(size):
+        mean, shift, _ = _move_entry(aim, k, tilt)
         if tilt.cost > 0.0:
-            weight = _weight(weights, moves, row, k)
-            alternative = min(max(mean + shift, low), high)
-            share = weight * curved_divergence(kind, mean, alternative) / tilt.cost
-            spread_out[row, k] = strength / tilt.cost * weight * share
+            weight = _weight(aim, k)
+            share = weight * curved_divergence(domain.kind, mean, _shifted(aim, mean, shift)) / tilt.cost
+            spread_out[aim.row, k] = strength / tilt.cost * weight * share
         else:
-            change = moves.changes[row, k]
-            spread_out[row, k] = change * change * curved_variance(kind, mean)
+            change = aim.moves.changes[aim.row, k]
+            spread_out[aim.row, k] = change * change * curved_variance(domain.kind, mean)
     return strength

@@ -16,6 +16,7 @@ from polyarm.families import gaussian
 from polyarm.families.bernoulli import BERNOULLI, sample_bernoulli
 from polyarm.families.bounded import BOUNDED, sample_bounded
 from polyarm.families.curved import (
+    Domain,
     curved_alternative_cost,
     curved_confidence_ends,
     curved_divergence,
@@ -25,7 +26,7 @@ from polyarm.families.curved import (
 from polyarm.families.exponential import EXPONENTIAL, sample_exponential
 from polyarm.families.gaussian import GAUSSIAN
 from polyarm.families.poisson import POISSON, sample_poisson
-from polyarm.polytope.neighbours import Moves
+from polyarm.polytope.neighbours import Move
 
 #: Names a problem may give, and their codes.
 FAMILY_CODES = {
@@ -100,50 +101,42 @@ def confidence_ends(family: Family, arm: int, mean: float, level: float) -> tupl
 
 
 @inlined_kernel
+def _inside(family: Family) -> Domain:
+    """The means that alternatives may have."""
+    return Domain(family.kind, family.low + MEAN_MARGIN, family.high - MEAN_MARGIN)
+
+
+@inlined_kernel
 def alternative_cost(
-    family: Family, means: FloatArray, weights: FloatArray, moves: Moves, row: int, target: float
+    family: Family, means: FloatArray, weights: FloatArray, move: Move, target: float
 ) -> tuple[float, float]:
     """Weighted divergence to the nearest means that give a move the value `target`, and the gap to close.
 
     A move of no length costs infinity: it leads nowhere. So does a target that no means of the family can give.
     """
     if family.curved is None:
-        cost, gap = gaussian.gaussian_alternative_cost(family.scale, means, weights, moves, row, target)
+        cost, gap = gaussian.gaussian_alternative_cost(family.scale, means, weights, move, target)
     else:
-        low, high = family.low + MEAN_MARGIN, family.high - MEAN_MARGIN
-        cost, gap = curved_alternative_cost(family.kind, low, high, means, weights, moves, int(row), target)
+        cost, gap = curved_alternative_cost(_inside(family), means, weights, move, target)
     return cost, gap
 
 
 @inlined_kernel
 def write_nearest_alternative(
-    family: Family,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
-    alternative_out: FloatArray,
+    family: Family, means: FloatArray, weights: FloatArray, move: Move, target: float, alternative_out: FloatArray
 ) -> None:
     """Write the means that attain `alternative_cost`, kept from running off; the estimates when none do."""
     if family.curved is None:
-        gaussian.gaussian_write_nearest(family.scale, means, weights, moves, row, target, alternative_out)
+        gaussian.gaussian_write_nearest(family.scale, means, weights, move, target, alternative_out)
     else:
-        low, high = family.low + MEAN_MARGIN, family.high - MEAN_MARGIN
-        curved_write_nearest(family.kind, low, high, means, weights, moves, int(row), target, alternative_out)
+        curved_write_nearest(_inside(family), means, weights, move, target, alternative_out)
 
 
 @inlined_kernel
 def linearise_move(
-    family: Family,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
-    spread_out: FloatArray,
+    family: Family, means: FloatArray, weights: FloatArray, move: Move, target: float, spread_out: FloatArray
 ) -> float:
-    r"""Write D to `spread_out[row]` and return c such that :math:`c / \sum_k D_k/w_k` is the move's alternative cost.
+    r"""Write D to the move's row of `spread_out`; return the c with which :math:`c / \sum_k D_k/w_k` is its cost.
 
     Gaussian: :math:`c = \text{gap}^2/2`, :math:`D_k = \sigma^2 m_k^2`, exact for all weights. Otherwise the cost f
     and its gradient agree at `weights`: :math:`D_k \propto w_k^2 d(\mu_k, \lambda_k)` and :math:`c \propto f^2`, with
@@ -153,10 +146,9 @@ def linearise_move(
     `alternative_cost`. Weights below ALLOCATION_FLOOR count as that.
     """
     if family.curved is None:
-        strength = gaussian.gaussian_linearise(family.scale, means, moves, row, target, spread_out)
+        strength = gaussian.gaussian_linearise(family.scale, means, move, target, spread_out)
     else:
-        low, high = family.low + MEAN_MARGIN, family.high - MEAN_MARGIN
-        strength = curved_linearise(family.kind, low, high, means, weights, moves, int(row), target, spread_out)
+        strength = curved_linearise(_inside(family), means, weights, move, target, spread_out)
     return strength
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from polyarm._compile import inlined_kernel
 from polyarm._types import FloatArray
-from polyarm.polytope.neighbours import Moves
+from polyarm.polytope.neighbours import Move
 
 GAUSSIAN = 0
 
@@ -26,9 +26,10 @@ def gaussian_confidence_ends(scale: float, mean: float, level: float) -> tuple[f
 
 @inlined_kernel
 def _gap_and_spread(
-    scale: FloatArray, means: FloatArray, weights: FloatArray, moves: Moves, row: int, target: float
+    scale: FloatArray, means: FloatArray, weights: FloatArray, move: Move, target: float
 ) -> tuple[float, float]:
     """How far the move's value is below target, and the variance of its estimate at these weights."""
+    moves, row = move.moves, move.row
     gap = target
     spread = 0.0
     for k in range(moves.sizes[row]):
@@ -41,14 +42,14 @@ def _gap_and_spread(
 
 @inlined_kernel
 def gaussian_alternative_cost(
-    scale: FloatArray, means: FloatArray, weights: FloatArray, moves: Moves, row: int, target: float
+    scale: FloatArray, means: FloatArray, weights: FloatArray, move: Move, target: float
 ) -> tuple[float, float]:
     r"""Cheapest way to give a move the value `target`, and the gap that must be closed.
 
     .. math:: \min_\lambda \sum_a w_a d(\mu_a, \lambda_a)\ \text{s.t.}\ \lambda^\top m = c
               \;=\; \frac{(c - \mu^\top m)^2}{2 \sum_a \sigma_a^2 m_a^2 / w_a}
     """
-    gap, spread = _gap_and_spread(scale, means, weights, moves, row, target)
+    gap, spread = _gap_and_spread(scale, means, weights, move, target)
     if spread <= 0.0:
         return np.inf, gap
     return gap * gap / (2.0 * spread), gap
@@ -56,19 +57,14 @@ def gaussian_alternative_cost(
 
 @inlined_kernel
 def gaussian_write_nearest(
-    scale: FloatArray,
-    means: FloatArray,
-    weights: FloatArray,
-    moves: Moves,
-    row: int,
-    target: float,
-    alternative_out: FloatArray,
+    scale: FloatArray, means: FloatArray, weights: FloatArray, move: Move, target: float, alternative_out: FloatArray
 ) -> None:
     """Write the minimiser of `gaussian_alternative_cost`, kept within ten standard deviations of the means.
 
     Differs from paper: without the clip an arm whose share hardly changes is sent to infinity as its weight vanishes.
     """
-    gap, spread = _gap_and_spread(scale, means, weights, moves, row, target)
+    moves, row = move.moves, move.row
+    gap, spread = _gap_and_spread(scale, means, weights, move, target)
     for a in range(means.size):
         alternative_out[a] = means[a]
     if spread > 0.0:
@@ -82,9 +78,10 @@ def gaussian_write_nearest(
 
 @inlined_kernel
 def gaussian_linearise(
-    scale: FloatArray, means: FloatArray, moves: Moves, row: int, target: float, spread_out: FloatArray
+    scale: FloatArray, means: FloatArray, move: Move, target: float, spread_out: FloatArray
 ) -> float:
     """Write sigma^2 change^2 and return gap^2 / 2; infinity for a move of no length."""
+    moves, row = move.moves, move.row
     gap = target
     total = 0.0
     for k in range(moves.sizes[row]):

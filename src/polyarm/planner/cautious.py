@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from polyarm._compile import kernel
-from polyarm._types import BoolArray, FloatArray
+from polyarm._types import FloatArray
 from polyarm.certify.witnesses import DescentWork
 from polyarm.polytope.linear import is_mix
 from polyarm.polytope.lp import OPTIMAL
-from polyarm.polytope.penalised import forget_basis, solve_penalised_lp
+from polyarm.polytope.penalised import Program, forget_basis, solve_penalised_lp
 from polyarm.tolerances import INFEASIBLE
 
 _BISECTIONS = 14
@@ -25,17 +25,16 @@ class Caution(NamedTuple):
 
 
 @kernel
-def _solve_tightened(
-    mu: FloatArray, rows: FloatArray, known: BoolArray, tightening: float, penalty: float, work: DescentWork
-) -> float:
+def _solve_tightened(program: Program, tightening: float, penalty: float, work: DescentWork) -> float:
     """Write the optimum with the unknown rows tightened to `work.mix`; returns its value, -inf when there is none."""
+    mu, rows, known = program.means, program.rows, program.known
     d, n_arms = rows.shape
     largest = 1e-300
     for i in range(d):
         for a in range(n_arms):
             work.rows[i, a] = rows[i, a] + (0.0 if known[i] else tightening)
             largest = max(largest, abs(work.rows[i, a]))
-    if solve_penalised_lp(mu, work.rows, known, penalty, work.lp, work.mix, work.prices) != OPTIMAL:
+    if solve_penalised_lp(Program(mu, work.rows, known), penalty, work.lp, work.mix, work.prices) != OPTIMAL:
         return -np.inf
     if not is_mix(work.mix):
         return -np.inf  # entries so far apart that the program was not really solved
@@ -53,13 +52,7 @@ def _solve_tightened(
 
 @kernel
 def write_cautious(
-    mu: FloatArray,
-    rows: FloatArray,
-    known: BoolArray,
-    caution: Caution,
-    work: DescentWork,
-    optimum_out: FloatArray,
-    answer_out: FloatArray,
+    program: Program, caution: Caution, work: DescentWork, optimum_out: FloatArray, answer_out: FloatArray
 ) -> bool:
     """Write the optimum, and the answer with as much slack in every unknown row as the loss of reward can buy.
 
@@ -67,13 +60,13 @@ def write_cautious(
     all shares can then grow multiplicatively. Returns whether such an answer exists; the optimum is written even if
     not, and is the optimum of the penalised program if no mix satisfies the estimated rows.
     """
+    rows, known, penalty = program.rows, program.known, caution.penalty
     d, n_arms = rows.shape
-    penalty = caution.penalty
     blend = work.means
     forget_basis(work.lp)
     for a in range(n_arms):
         work.mix[a] = optimum_out[a]  # kept if the program cannot be solved
-    best = _solve_tightened(mu, rows, known, 0.0, penalty, work)
+    best = _solve_tightened(program, 0.0, penalty, work)
     if is_mix(work.mix):
         for a in range(n_arms):
             optimum_out[a] = work.mix[a]
@@ -89,7 +82,7 @@ def write_cautious(
         answer_out[a] = optimum_out[a]
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        value = _solve_tightened(mu, rows, known, middle, penalty, work)
+        value = _solve_tightened(program, middle, penalty, work)
         if value >= best - caution.loss:
             low = middle
             for a in range(n_arms):
@@ -101,7 +94,7 @@ def write_cautious(
         return False
     share = 0.01
     for _ in range(_MIXINGS):
-        if _keeps_room(mu, rows, known, best - caution.room, 0.5 * low, share, answer_out, blend):
+        if _keeps_room(program, best - caution.room, 0.5 * low, share, answer_out, blend):
             for a in range(n_arms):
                 answer_out[a] = blend[a]
             break
@@ -111,16 +104,10 @@ def write_cautious(
 
 @kernel
 def _keeps_room(
-    mu: FloatArray,
-    rows: FloatArray,
-    known: BoolArray,
-    least_value: float,
-    slack: float,
-    share: float,
-    answer: FloatArray,
-    blend_out: FloatArray,
+    program: Program, least_value: float, slack: float, share: float, answer: FloatArray, blend_out: FloatArray
 ) -> bool:
     """Mix a share of the uniform mix into an answer; tell whether slack, value and known rows allow it."""
+    mu, rows, known = program.means, program.rows, program.known
     d, n_arms = rows.shape
     value = 0.0
     for a in range(n_arms):

@@ -5,6 +5,8 @@ rows) some of those edges leave the set at once; the true edges are the extreme 
 the double description method on the few basic variables that are zero.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from polyarm._compile import kernel
@@ -23,6 +25,20 @@ class Moves:
     arms: IntArray
     changes: FloatArray
     sizes: IntArray
+
+
+class Move(NamedTuple):
+    """One of several moves."""
+
+    moves: Moves
+    row: int
+
+
+class Rivals(NamedTuple):
+    """The first `size` of these moves."""
+
+    moves: Moves
+    size: int
 
 
 @struct

@@ -1,11 +1,21 @@
 """The penalised linear program: constraints that are estimated may be broken, at a price, so that it has an answer."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._structs import struct
 from polyarm._types import BoolArray, FloatArray, IntArray
 from polyarm.polytope.lp import OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
+
+
+class Program(NamedTuple):
+    """Maximise the mean reward, `means` (K,), over the mixes that satisfy `rows` (d, K), of which some are `known`."""
+
+    means: FloatArray
+    rows: FloatArray
+    known: BoolArray
 
 
 @struct
@@ -39,13 +49,7 @@ def forget_basis(work: PenalisedWork) -> None:
 
 @kernel
 def solve_penalised_lp(
-    means: FloatArray,
-    rows: FloatArray,
-    known: BoolArray,
-    penalty: float,
-    work: PenalisedWork,
-    mix_out: FloatArray,
-    prices_out: FloatArray,
+    program: Program, penalty: float, work: PenalisedWork, mix_out: FloatArray, prices_out: FloatArray
 ) -> int:
     r"""Maximise the reward less a penalty on what the rows exceed.
 
@@ -56,6 +60,7 @@ def solve_penalised_lp(
     Returns the status of `solve_lp`; anything but OPTIMAL leaves the outputs untouched. EMPTY: the known rows
     contradict each other.
     """
+    means, rows, known = program.means, program.rows, program.known
     d, n_arms = rows.shape
     columns, objective = work.columns, work.objective
     for a in range(n_arms):

@@ -4,7 +4,8 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._structs import struct
-from polyarm._types import FloatArray, IntArray
+from polyarm._types import IntArray
+from polyarm.bounds.maxmin import STEP_FLOOR, Effort, Weights
 from polyarm.polytope.lp import make_basis
 
 WARM_ITERATIONS = 3
@@ -15,27 +16,26 @@ ACCURACY = 1e-3
 
 @struct
 class WarmWeights:
-    """Weights on the alternatives, row multipliers, and the basis they belong to."""
+    """Weights of the last round, and the basis that its alternatives belong to."""
 
-    q: FloatArray
-    nu: FloatArray
+    weights: Weights
     basis: IntArray
 
 
 def make_warm_weights(capacity: int, n_constraints: int) -> WarmWeights:
     """Allocate weights that belong to no basis yet."""
-    return WarmWeights(np.ones(capacity), np.zeros(n_constraints), make_basis(n_constraints))
+    return WarmWeights(Weights(np.ones(capacity), np.zeros(n_constraints)), make_basis(n_constraints))
 
 
 @kernel
-def plan_iterations(basis: IntArray, warm: WarmWeights) -> int:
-    """Return how many iterations to spend; a new basis has other alternatives, so their weights start anew."""
+def plan_effort(basis: IntArray, warm: WarmWeights) -> Effort:
+    """Return how much effort to spend; a new basis has other alternatives, so their weights start anew."""
     same = True
     for i in range(basis.size):
         same = same and warm.basis[i] == basis[i]
         warm.basis[i] = basis[i]
     if same:
-        return WARM_ITERATIONS
-    for row in range(warm.q.size):
-        warm.q[row] = 1.0
-    return COLD_ITERATIONS
+        return Effort(STEP_FLOOR, WARM_ITERATIONS, ACCURACY)
+    for row in range(warm.weights.q.size):
+        warm.weights.q[row] = 1.0
+    return Effort(STEP_FLOOR, COLD_ITERATIONS, ACCURACY)

@@ -20,8 +20,10 @@ from polyarm.model import Model
 from polyarm.polytope.lp import OPTIMAL, LpWork, make_lp_work, solve_lp, write_vertex
 from polyarm.polytope.neighbours import (
     TOO_MANY,
+    Move,
     Moves,
     NeighbourWork,
+    Rivals,
     find_neighbours,
     find_outer_directions,
     make_moves,
@@ -133,7 +135,7 @@ def _vertex_statistic(
     if length <= SAME_POLICY:
         return np.inf
     estimates = state.estimates
-    return move_statistic(family, estimates.mu_hat, estimates.pulls, move, 0, rule.target, rule.one_sided)
+    return move_statistic(family, estimates.mu_hat, estimates.pulls, Move(move, 0), rule.target, rule.one_sided)
 
 
 @kernel
@@ -168,9 +170,8 @@ def _confirm_on_vertices(
 def _test(rule: RoundRule, state: Round, model: Model, columns: FloatArray, target: float, work: RoundWork) -> None:
     """Write the paper's statistic: neighbours first, all vertices only when these pass."""
     estimates, now = state.estimates, state.now
-    now.statistic, _ = least_statistic(
-        model.family, estimates.mu_hat, estimates.pulls, work.moves, now.n_moves, target, rule.one_sided
-    )
+    rivals = Rivals(work.moves, now.n_moves)
+    now.statistic, _ = least_statistic(model.family, estimates.mu_hat, estimates.pulls, rivals, target, rule.one_sided)
     if now.statistic > now.threshold and rule.confirm_on_vertices:
         confirmed = _confirm_on_vertices(rule, state, model.family, columns, now.threshold, work)
         now.statistic = min(now.statistic, confirmed)

@@ -78,17 +78,7 @@ def allocate_cge(rule: CgeRule, state: CgeState, model: Model, rng: np.random.Ge
     allocation, columns = state.round.allocation, state.round.estimates.columns
     iterate, projection = state.iterate, work.round.projection
     project_polytope(iterate, model.simplex[0], columns, state.refit_nu, projection, allocation)
-    play_instance(
-        model.family,
-        state.round.estimates.mu_hat,
-        state.round.estimates.pulls,
-        allocation,
-        work.round.moves,
-        state.round.now.n_moves,
-        rule.round.target,
-        rule.round.one_sided,
-        work.game,
-    )
+    play_instance(rule.round, state.round, model.family, allocation, work.round.moves, work.game)
     climbed = work.round.confined
     for a in range(allocation.size):
         climbed[a] = allocation[a]

@@ -10,11 +10,11 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._structs import struct
-from polyarm.bounds.maxmin import STEP_FLOOR, MaxMinWork, linearise, make_maxmin_work, solve_maxmin
+from polyarm.bounds.maxmin import MaxMinWork, linearise, make_maxmin_work, solve_maxmin
 from polyarm.model import Model
-from polyarm.polytope.neighbours import neighbour_capacity
+from polyarm.polytope.neighbours import Rivals, neighbour_capacity
 from polyarm.round import Round, make_round
-from polyarm.rules.allocation import ACCURACY, WarmWeights, make_warm_weights, plan_iterations
+from polyarm.rules.allocation import WarmWeights, make_warm_weights, plan_effort
 from polyarm.rules.base import RoundRule, RoundWork, make_round_work
 from polyarm.rules.settings import TrackingSettings, build_round_rule
 
@@ -61,25 +61,7 @@ def init_ctns(settings: CtnsSettings, model: Model) -> tuple[CtnsRule, CtnsState
 @kernel
 def allocate_ctns(rule: CtnsRule, state: CtnsState, model: Model, rng: np.random.Generator, work: CtnsWork) -> None:
     """Improve the max-min allocation for the current estimates."""
-    moves, count = work.round.moves, state.round.now.n_moves
-    linearise(
-        model.family,
-        state.round.estimates.mu_hat,
-        state.round.allocation,
-        moves,
-        count,
-        rule.round.target,
-        work.maxmin,
-    )
-    solve_maxmin(
-        moves,
-        count,
-        state.round.estimates.columns,
-        STEP_FLOOR,
-        plan_iterations(state.round.basis, state.warm),
-        ACCURACY,
-        state.warm.q,
-        state.warm.nu,
-        work.maxmin,
-        state.round.allocation,
-    )
+    core, rivals = state.round, Rivals(work.round.moves, state.round.now.n_moves)
+    linearise(model.family, core.estimates.mu_hat, core.allocation, rivals, rule.round.target, work.maxmin)
+    effort = plan_effort(core.basis, state.warm)
+    solve_maxmin(rivals, core.estimates.columns, effort, state.warm.weights, work.maxmin, core.allocation)

@@ -9,7 +9,9 @@ from polyarm._structs import struct
 from polyarm._types import FloatArray
 from polyarm.families.alternatives import least_statistic
 from polyarm.families.family import Family, confidence_ends, divergence, write_nearest_alternative
-from polyarm.polytope.neighbours import Moves
+from polyarm.polytope.neighbours import Move, Moves, Rivals
+from polyarm.round import Round
+from polyarm.rules.base import RoundRule
 from polyarm.tolerances import ALLOCATION_FLOOR
 
 
@@ -30,15 +32,7 @@ def make_game_work(n_arms: int) -> GameWork:
 
 @kernel
 def play_instance(
-    family: Family,
-    means: FloatArray,
-    pulls: FloatArray,
-    allocation: FloatArray,
-    moves: Moves,
-    count: int,
-    target: float,
-    one_sided: bool,
-    work: GameWork,
+    rule: RoundRule, core: Round, family: Family, allocation: FloatArray, moves: Moves, work: GameWork
 ) -> float:
     r"""Find the worst instance for an allocation, write each arm's optimistic gain, return the game's value.
 
@@ -47,12 +41,14 @@ def play_instance(
     with g = log t and lambda the nearest alternative of the worst move. Source: paper Algorithm 3, after Degenne et
     al. (2019).
     """
+    means, pulls = core.estimates.mu_hat, core.estimates.pulls
     total = 0.0
     for a in range(means.size):
         work.floored[a] = allocation[a] + ALLOCATION_FLOOR
         total += pulls[a]
-    value, worst = least_statistic(family, means, work.floored, moves, count, target, one_sided)
-    write_nearest_alternative(family, means, work.floored, moves, max(worst, 0), target, work.alternative)
+    rivals = Rivals(moves, core.now.n_moves)
+    value, worst = least_statistic(family, means, work.floored, rivals, rule.target, rule.one_sided)
+    write_nearest_alternative(family, means, work.floored, Move(moves, max(worst, 0)), rule.target, work.alternative)
     level = math.log(total)
     for a in range(means.size):
         share = level / pulls[a]

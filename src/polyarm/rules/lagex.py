@@ -89,34 +89,14 @@ def allocate_lagex(rule: LagexRule, state: LagexState, model: Model, rng: np.ran
 
     Source: paper Algorithm 3. Differs from paper: see docs/errata.md for the settings of preset `corrected`.
     """
-    allocation, columns, moves = state.round.allocation, work.round.set_columns, work.round.moves
-    count = state.round.now.n_moves
+    allocation, columns = state.round.allocation, work.round.set_columns
     write_shifted(state.round.estimates.columns, work.round.widths, -1.0, columns)
     for a in range(allocation.size):
         allocation[a] = state.iterate[a]
-    value = play_instance(
-        model.family,
-        state.round.estimates.mu_hat,
-        state.round.estimates.pulls,
-        allocation,
-        moves,
-        count,
-        rule.round.target,
-        rule.round.one_sided,
-        work.game,
-    )
+    value = play_instance(rule.round, state.round, model.family, allocation, work.round.moves, work.game)
     row = find_violated_row(columns, allocation)
     if row >= 0 and value < np.inf:  # infinite: no alternative can be reached, so there is nothing to price against
-        gamma = compute_gamma(
-            rule.gamma,
-            columns,
-            state.round.policy,
-            moves,
-            count,
-            state.slater_basis,
-            work.round.lp,
-            work.multiplier,
-        )
+        gamma = compute_gamma(rule.gamma, columns, state.round, state.slater_basis, work.round, work.multiplier)
         for a in range(allocation.size):
             work.game.gains[a] -= value / gamma * columns[row + 1, a]
     climb(work.game.gains, rule.step_size, rule.epsilon, state.iterate, state.squares, work.game.norm)

@@ -15,9 +15,9 @@ from polyarm.bounds.maxmin import MaxMinWork, linearise, make_maxmin_work, solve
 from polyarm.estimates import write_shifted
 from polyarm.model import Model
 from polyarm.polytope.lp import make_basis
-from polyarm.polytope.neighbours import neighbour_capacity
+from polyarm.polytope.neighbours import Rivals, neighbour_capacity
 from polyarm.round import Round, make_round
-from polyarm.rules.allocation import ACCURACY, WarmWeights, make_warm_weights, plan_iterations
+from polyarm.rules.allocation import WarmWeights, make_warm_weights, plan_effort
 from polyarm.rules.base import RoundRule, RoundWork, make_round_work
 from polyarm.rules.multiplier import (
     GAMMA_CODES,
@@ -80,39 +80,23 @@ def init_lats(settings: LatsSettings, model: Model) -> tuple[LatsRule, LatsState
 
 @kernel
 def allocate_lats(rule: LatsRule, state: LatsState, model: Model, rng: np.random.Generator, work: LatsWork) -> None:
-    """Improve allocation, then multiplier,. Source: paper Algorithm 2."""
-    allocation, columns, moves = state.round.allocation, work.round.set_columns, work.round.moves
-    count, multiplier, penalty = state.round.now.n_moves, state.multiplier, work.penalty
+    """Improve the allocation, then the multiplier. Source: paper Algorithm 2."""
+    allocation, columns = state.round.allocation, work.round.set_columns
+    multiplier, penalty = state.multiplier, work.penalty
+    rivals = Rivals(work.round.moves, state.round.now.n_moves)
     write_shifted(state.round.estimates.columns, work.round.widths, -1.0, columns)
     for a in range(allocation.size):
         penalty[a] = 0.0
         for i in range(multiplier.size):
             penalty[a] += multiplier[i] * columns[i + 1, a]
-    linearise(model.family, state.round.estimates.mu_hat, allocation, moves, count, rule.round.target, work.maxmin)
-    value, _ = solve_penalised(
-        moves,
-        count,
-        penalty,
-        plan_iterations(state.round.basis, state.warm),
-        ACCURACY,
-        state.warm.q,
-        work.maxmin,
-        allocation,
-    )
+    linearise(model.family, state.round.estimates.mu_hat, allocation, rivals, rule.round.target, work.maxmin)
+    effort = plan_effort(state.round.basis, state.warm)
+    value, _ = solve_penalised(rivals, penalty, effort, state.warm.weights.q, work.maxmin, allocation)
     for a in range(allocation.size):
         value += penalty[a] * allocation[a]
     for i in range(multiplier.size):
         multiplier[i] = 0.0
     row = find_violated_row(columns, allocation)
     if row >= 0 and value < np.inf:  # infinite: no alternative can be reached, so there is nothing to price against
-        gamma = compute_gamma(
-            rule.gamma,
-            columns,
-            state.round.policy,
-            moves,
-            count,
-            state.slater_basis,
-            work.round.lp,
-            work.multiplier,
-        )
+        gamma = compute_gamma(rule.gamma, columns, state.round, state.slater_basis, work.round, work.multiplier)
         multiplier[row] = max(value, 0.0) / gamma

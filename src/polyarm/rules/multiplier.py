@@ -13,6 +13,8 @@ from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
 from polyarm.polytope.lp import OPTIMAL, LpWork, solve_lp
 from polyarm.polytope.neighbours import Moves
+from polyarm.round import Round
+from polyarm.rules.base import RoundWork
 from polyarm.tolerances import MIN_GAMMA
 
 SLACK = 0
@@ -102,20 +104,13 @@ def find_violated_row(columns: FloatArray, allocation: FloatArray) -> int:
 
 @kernel
 def compute_gamma(
-    kind: int,
-    columns: FloatArray,
-    policy: FloatArray,
-    moves: Moves,
-    count: int,
-    slater_basis: IntArray,
-    lp_work: LpWork,
-    work: MultiplierWork,
+    kind: int, columns: FloatArray, core: Round, slater_basis: IntArray, round_work: RoundWork, work: MultiplierWork
 ) -> float:
     """Slack that bounds the multiplier, floored: D / gamma is the price of the violated row."""
     if kind == SLACK:
-        slack = _least_slack(columns, policy)
+        slack = _least_slack(columns, core.policy)
     elif kind == SLATER:
-        slack = _slater_slack(columns, slater_basis, lp_work, work)
+        slack = _slater_slack(columns, slater_basis, round_work.lp, work)
     else:
-        slack = _centroid_slack(columns, policy, moves, count, work.centroid)
+        slack = _centroid_slack(columns, core.policy, round_work.moves, core.now.n_moves, work.centroid)
     return max(slack, MIN_GAMMA)

@@ -12,9 +12,9 @@ from polyarm._compile import kernel
 from polyarm._structs import struct
 from polyarm._types import FloatArray
 from polyarm.bounds.arms import write_arm_moves
-from polyarm.bounds.maxmin import MaxMinWork, linearise, make_maxmin_work, solve_maxmin
+from polyarm.bounds.maxmin import Effort, MaxMinWork, Weights, linearise, make_maxmin_work, solve_maxmin
 from polyarm.model import Model
-from polyarm.polytope.neighbours import Moves, make_moves
+from polyarm.polytope.neighbours import Moves, Rivals, make_moves
 from polyarm.polytope.projection import project_polytope
 from polyarm.round import Round, make_round
 from polyarm.rules.allocation import ACCURACY, WARM_ITERATIONS
@@ -38,7 +38,7 @@ class PtnsState:
 
     round: Round
     plan: FloatArray
-    q: FloatArray
+    weights: Weights
     nu: FloatArray
 
 
@@ -49,20 +49,16 @@ class PtnsWork:
     round: RoundWork
     maxmin: MaxMinWork
     arm_moves: Moves
-    no_rows: FloatArray
 
 
 def init_ptns(settings: PtnsSettings, model: Model) -> tuple[PtnsRule, PtnsState, PtnsWork]:
     """Make the rule, a fresh state and scratch."""
     d, n_arms = model.known_rows.shape
     rule = PtnsRule(build_round_rule(settings, model))
-    state = PtnsState(make_round(model), np.full(n_arms, 1.0 / n_arms), np.ones(n_arms), np.zeros(d))
-    work = PtnsWork(
-        make_round_work(model),
-        make_maxmin_work(n_arms, n_arms, 0),
-        make_moves(n_arms, 0),
-        np.zeros(0),
+    state = PtnsState(
+        make_round(model), np.full(n_arms, 1.0 / n_arms), Weights(np.ones(n_arms), np.zeros(0)), np.zeros(d)
     )
+    work = PtnsWork(make_round_work(model), make_maxmin_work(n_arms, n_arms, 0), make_moves(n_arms, 0))
     return rule, state, work
 
 
@@ -72,23 +68,14 @@ def allocate_ptns(rule: PtnsRule, state: PtnsState, model: Model, rng: np.random
     n_arms = state.plan.size
     means = state.round.estimates.mu_hat
     best = write_arm_moves(means, work.arm_moves)
-    linearise(model.family, means, state.plan, work.arm_moves, n_arms, rule.round.target, work.maxmin)
-    solve_maxmin(
-        work.arm_moves,
-        n_arms,
-        model.simplex,
-        0.0,
-        WARM_ITERATIONS,
-        ACCURACY,
-        state.q,
-        work.no_rows,
-        work.maxmin,
-        state.plan,
-    )
+    rivals, weights = Rivals(work.arm_moves, n_arms), state.weights.q
+    linearise(model.family, means, state.plan, rivals, rule.round.target, work.maxmin)
+    effort = Effort(0.0, WARM_ITERATIONS, ACCURACY)
+    solve_maxmin(rivals, model.simplex, effort, state.weights, work.maxmin, state.plan)
     # Weights belong to rivals: the present best has none, and must be able to come back as one.
     for a in range(n_arms):
-        state.q[a] = max(state.q[a], 1e-8)
-    state.q[best] = 1.0 / n_arms
+        weights[a] = max(weights[a], 1e-8)
+    weights[best] = 1.0 / n_arms
     project_polytope(
         state.plan,
         model.simplex[0],

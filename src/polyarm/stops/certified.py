@@ -22,6 +22,7 @@ from polyarm.planner.cautious import Caution, write_cautious
 from polyarm.planner.improve import FRESH_STEP, Effort, Steps, climb, fresh_steps
 from polyarm.planner.objective import PlanWork, Scene, forget, make_memory, make_plan_work
 from polyarm.polytope.linear import drop_small_shares
+from polyarm.polytope.penalised import Program
 from polyarm.round import INFEASIBLE, STOPPED, Round, schedule_next
 from polyarm.tolerances import CERTIFIED_MARGIN
 from polyarm.tolerances import INFEASIBLE as BROKEN
@@ -252,9 +253,7 @@ class CertifiedStop:
         evidence = work.evidence
         stop.now.reviews += 1
         found = write_cautious(
-            evidence.mu,
-            evidence.rows,
-            model.known,
+            Program(evidence.mu, evidence.rows, model.known),
             Caution(_LOSS * model.r, _ROOM * model.r, self.rule.penalty),
             work.search.descent,
             stop.optimum,

@@ -31,6 +31,7 @@ _ABOVE_KERNELS = {
     "service",
     "studies",
     "templates.py",
+    "warm.py",
     "engine",
     "figures.py",
     "plotting.py",
@@ -88,6 +89,11 @@ def _cache_folder() -> str | None:
 
 
 CACHE_FOLDER = _cache_folder()
+
+
+def describe_folders() -> str:
+    """Name the folders in which compiled kernels could be kept, if they can be written."""
+    return " and ".join(str(folder) for folder in _candidate_folders()) or "none, as the user has no home"
 
 
 def kernel(function: F) -> F:

@@ -172,6 +172,7 @@ from polyarm.cli import (  # noqa: E402  (they add their commands to the app)
     serve_command,  # noqa: F401
     study_command,  # noqa: F401
     sweep_command,  # noqa: F401
+    warm_command,  # noqa: F401
 )
 
 

@@ -193,7 +193,7 @@ class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
     def on_start(self, event: Any) -> None:
         """Tell the kernel's name."""
         function = event.data["dispatcher"].py_func
-        if function.__module__.startswith("polyarm."):
+        if (function.__module__ or "").startswith("polyarm."):
             self._tell(function.__name__)
 
     def on_end(self, event: Any) -> None:

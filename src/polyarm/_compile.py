@@ -4,6 +4,7 @@ Numba's cache notices an edit in a kernel's own file but not in the kernels it c
 is kept in a folder named by a hash of every source file that can end up inside a kernel.
 """
 
+import fcntl
 import getpass
 import hashlib
 import os
@@ -125,7 +126,23 @@ def _compile(function: F, inline: Literal["never", "always"]) -> F:
     caching = CACHE_FOLDER is not None and function.__module__.startswith("polyarm.")
     with _configured(CACHE_DIR=CACHE_FOLDER):
         made: Any = numba.njit(cache=caching, nogil=True, error_model="numpy", inline=inline)(function)
+    if caching and hasattr(made, "_cache"):
+        _save_one_at_a_time(made._cache)
     return cast(F, _optimise_lightly(made))
+
+
+def _save_one_at_a_time(kept: Any) -> None:
+    """Let no two processes change a kernel's index at once: an entry would be lost, or lead to the other's code."""
+    save = kept.save_overload
+
+    def save_alone(signature: Any, compiled: Any) -> None:
+        folder = Path(cast(str, CACHE_FOLDER))
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            save(signature, compiled)
+
+    kept.save_overload = save_alone
 
 
 @contextmanager

@@ -119,7 +119,10 @@ def _play_plan() -> None:
 
 def _make_jobs() -> dict[str, Job]:
     """Return the jobs by name, in the order in which they are done: those first that others share most with."""
-    jobs = [Job("certex", 45, partial(_play_certex, False)), Job("uniform", 20, partial(_play_explorer, "uniform", False))]
+    jobs = [
+        Job("certex", 35, partial(_play_certex, False)),
+        Job("uniform", 15, partial(_play_explorer, "uniform", False)),
+    ]
     seconds = {"lagex": 16, "lats": 15, "ctns": 12, "ptns": 11, "cge": 9}
     jobs += [Job(name, about, partial(_play_explorer, name, False)) for name, about in seconds.items()]
     jobs += [Job("bound", 15, partial(_play_bounds, False)), Job("plan", 5, _play_plan)]
@@ -197,7 +200,7 @@ class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
             self._tell(function.__name__)
 
     def on_end(self, event: Any) -> None:
-        """Nothing to tell."""
+        """Do nothing: the next one will be told."""
 
 
 def warm(jobs: Sequence[Job], tell: Callable[[News], None]) -> None:

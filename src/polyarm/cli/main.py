@@ -67,12 +67,14 @@ def run(
 ) -> None:
     """Explore one instance and print the recommended mix."""
     from polyarm.cli import report
+    from polyarm.cli.compiling import prepare
     from polyarm.cli.live import explore_live
     from polyarm.cli.settings import parse_settings
     from polyarm.engine.run import Exploration, check_horizon, plan_run
     from polyarm.environments.instances import load_instance
     from polyarm.errors import InvalidInput
     from polyarm.files import check_place
+    from polyarm.warm import jobs_for
 
     if plot is not None:
         from polyarm.figures import check_target
@@ -86,6 +88,7 @@ def run(
         )
     if certificate is not None:
         check_place(certificate, "certificate")
+    prepare(jobs_for(plan))
     exploration = Exploration(chosen, plan, seed)
     trace = explore_live(exploration, check_horizon(horizon), quiet=as_json)
     report.show_run(exploration, as_json)
@@ -110,10 +113,12 @@ def verify(
 ) -> None:
     """Recompute every number of a certificate from its statistics; exit code 1 if it does not hold."""
     from polyarm.cli import report
+    from polyarm.cli.compiling import say_compiling
     from polyarm.engine.certificate import Certificate, read_certificate, verify_certificate
 
     document = read_certificate(certificate)
-    result = verify_certificate(document)
+    with say_compiling():
+        result = verify_certificate(document)
     report.show_verification(result, str(certificate), Certificate(document).assumptions, as_json)
     if not result.valid:
         raise typer.Exit(1)
@@ -185,9 +190,12 @@ def bound(
 ) -> None:
     """Print how many samples any explorer needs, and what each constraint costs."""
     from polyarm.cli.bound_report import show_bounds
+    from polyarm.cli.compiling import say_compiling
     from polyarm.experiments.bounds import lower_bounds
 
-    show_bounds(lower_bounds(instance, delta, r), as_json)
+    with say_compiling():
+        bounds = lower_bounds(instance, delta, r)
+    show_bounds(bounds, as_json)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

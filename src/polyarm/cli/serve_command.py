@@ -38,17 +38,21 @@ def serve(
     from polyarm.cli.extras import require_service
 
     require_service()
+    from polyarm.cli.report import note
     from polyarm.cli.serve_report import check_log_level, check_origins, leave, run_until_stopped, show_served
     from polyarm.rules.registry import get_explorer
     from polyarm.service.server import Server, make_config
     from polyarm.service.telemetry import set_up_logs
     from polyarm.studies.storage import storage_url
+    from polyarm.warm import JOBS, missing
 
     set_up_logs(log_json, check_log_level(log_level))
     for file in explorer or []:
         get_explorer(Path(file) if file.endswith(".py") else file)
     limits = {"rate": rate, "burst": 2 * rate, "max_body": max_body}
     others = {"cors_origins": check_origins(cors_origin or ()), "trusted_proxies": tuple(trusted_proxy or ())}
+    if missing([JOBS["certex"]]):
+        note("compiling kernels (once per version, a minute or so); /healthz says `ready` when that is done", True)
     server = Server(make_config(storage_url(storage), host, **limits, **others), host, port)
     show_served(server)
     run_until_stopped(server)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from polyarm._compile import CACHE_FOLDER
-from polyarm.warm import Job, News, missing, play, warm, watch_compiling
+from polyarm.warm import JOBS, Job, News, missing, play, warm, watch_compiling
 
 #: Compiling that takes less is not worth a word.
 _LEAST_SECONDS = 0.5
@@ -47,6 +47,13 @@ def say_compiling(seconds: int | None = None) -> Iterator[None]:
     finally:
         if status is not None:
             status.stop()
+
+
+def say_served_soon() -> None:
+    """Say that a server that is about to start compiles first, if it does."""
+    if missing([JOBS["certex"]]):
+        text = "compiling kernels (once per version, a minute or so); /healthz says `ready` when that is done"
+        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
 
 
 def after_a_moment(tell: Callable[[str], None]) -> Callable[[str], None]:

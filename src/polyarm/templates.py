@@ -370,9 +370,7 @@ class Guardrail(Checked):
     baseline: float | None = None
 
 
-def guardrails(
-    arms: Arms, metrics: Sequence[Guardrail], *, guess: Expected | None = None, **stated: Any
-) -> Problem:
+def guardrails(arms: Arms, metrics: Sequence[Guardrail], *, guess: Expected | None = None, **stated: Any) -> Problem:
     r"""A/B/n test with guardrails: the best split of traffic that is not inferior to the control in other metrics.
 
     .. math:: \max_\pi \mu^\top \pi \quad\text{subject to}\quad g_i^\top \pi - g_{i0} \le \text{margin}_i

@@ -54,7 +54,7 @@ class Constraint(Checked):
 
 
 class Means(NamedTuple):
-    """What somebody expects of a problem: the mean reward of each arm, and the mean costs of each measured constraint."""
+    """What is expected of a problem: the mean reward of each arm, and the mean costs of each measured constraint."""
 
     mu: tuple[float, ...]
     costs: dict[str, tuple[float, ...]]

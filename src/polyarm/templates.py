@@ -7,8 +7,8 @@ the range for bounded ones. Where rewards or costs are not what was measured but
 (`subpopulation_outcome`, `exposure_outcome`, `guardrail_costs`), and the constructor has declared scales that hold for
 what it returns.
 
-Every constructor takes `guess`, for `polyarm.plan`: the mean that you expect of each thing that is measured, by name, one
-number per arm, `reward` among them: `guess={"reward": [0.6, 0.8], "price": [0.2, 0.9]}`. No explorer sees it.
+Every constructor takes `guess`, for `polyarm.plan`: the mean that you expect of each thing that is measured, by name,
+one number per arm, `reward` among them: `guess={"reward": [0.6, 0.8], "price": [0.2, 0.9]}`. No explorer sees it.
 
 Shadow prices. The paper's Theorem 6 defines one for every problem, `shadow_price` here; for some applications its
 appendix prints a formula of its own, and those are functions of their own. They describe how hard the paper's LATS

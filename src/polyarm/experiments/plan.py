@@ -177,8 +177,8 @@ def _guess_problem(problem: Problem, mu: Any, costs: Any) -> Instance:
         rows = ", ".join(f"{name!r}: [...]" for name in names)
         also = f", and costs={{{rows}}}, the mean costs of each measured constraint" if names else ""
         raise InvalidInput(
-            f"a problem does not say what to expect of it: give mu=[...], the mean reward of each arm{also}; or give its "
-            "template a guess"
+            f"a problem does not say what to expect of it: give mu=[...], the mean reward of each arm{also}; or give "
+            "its template a guess"
         )
     expected = problem.guess
     rows = [expected.costs[c.name] if c.row is None else c.row for c in problem.constraints]

@@ -605,7 +605,7 @@ def test_a_guess_of_merits_becomes_the_rows_of_exposure() -> None:
     assert problem.guess.mu == pytest.approx(merits)
     weight = 1.5 * (1.0 - 0.5**6)
     assert np.array([*problem.guess.costs.values()]) == pytest.approx(exposure_rows(problem, merits, 5, weight))
-    with pytest.raises(InvalidInput, match="guess, merit: expected a finite number at least 0.5"):
+    with pytest.raises(InvalidInput, match=r"guess, merit: expected a finite number at least 0\.5"):
         templates.exposure(**GOOD["exposure"], guess={"merit": [0.5, 0.6, 0.4]})
 
 

@@ -2,8 +2,8 @@
 
 Plays the jobs of `polyarm warm` (all, or those named), one after the other, in a fresh process with an empty cache, and
 prints the seconds that each kernel called from Python took with all that it calls. Seconds are the processor's, not the
-clock's; beside them stands their ratio to one fixed kernel that is compiled in the same process: machines differ, ratios
-less. A kernel that several jobs share is counted where it comes first.
+clock's; beside them stands their ratio to one fixed kernel that is compiled in the same process: machines differ,
+ratios less. A kernel that several jobs share is counted where it comes first.
 """
 
 import os
@@ -19,7 +19,7 @@ import numpy as np
 from numba.core import event
 
 #: Entry points that take less than this many times the reference are summed up in one line.
-_WORTH_A_LINE = 0.25
+_WORTH_A_LINE = 3.0
 
 
 def reference(matrix: Any, values: Any) -> float:

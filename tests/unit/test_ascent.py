@@ -91,15 +91,16 @@ def draw_plan(rng: Generator, share_known: float = 0.0, proved: bool = True) -> 
 def remember(rng: Generator, scene: Scene, total: float, answer: FloatArray) -> None:
     """Fix a first part of the exploration: a few blocks with answers and allocations of their own."""
     memory, model, (d, n_arms) = scene.memory, scene.model, scene.rows.shape
-    share, v, u, z = float(rng.uniform(0.2, 0.9)), np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
+    share = float(rng.uniform(0.2, 0.9))
+    v, u, z = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
     for _ in range(3):
         spread = (1.0 - share) / 3.0 / (total * (rng.dirichlet(np.full(n_arms, 3.0)) + 0.01))
         given = rng.dirichlet(50.0 * answer + 0.1)
         v, u, z = v + spread, u + spread * given, z + spread * given**2
     memory.terms.share = share
-    memory.terms.earned = (1.0 - share) * scene.mu @ answer
-    memory.terms.settled = model.reward_noise @ z
-    memory.terms.floor = rng.uniform(0.0, 1.0)
+    memory.terms.earned = float((1.0 - share) * scene.mu @ answer)
+    memory.terms.settled = float(model.reward_noise @ z)
+    memory.terms.floor = float(rng.uniform(0.0, 1.0))
     memory.spreads[:], memory.cross[:] = v, u
     memory.means[:] = scene.mu + 0.05 * rng.normal(size=n_arms)
     memory.slacks[:] = -(1.0 - share) * (scene.rows @ answer)
@@ -116,8 +117,8 @@ def cut_values(scene: Scene, pulls: FloatArray, answer: FloatArray) -> FloatArra
     v, u = memory.spreads, memory.cross
     slacks, bases = memory.slacks[unknown], memory.bases[unknown]
     slack = np.maximum(slacks - share * (scene.rows[unknown] @ answer), 0.0)
-    spread = bases + share * (model.row_noise[unknown] / effective) @ answer**2
-    costs = slack**2 / (2.0 * spread) / worth.thresholds.cost
+    row_spread = bases + share * (model.row_noise[unknown] / effective) @ answer**2
+    costs = slack**2 / (2.0 * row_spread) / worth.thresholds.cost
     mixes = scene.pool.mixes[: scene.pool.size[0]]
     gap = np.maximum(model.r + earned + share * (scene.mu @ answer) - mixes @ memory.means, 0.0)
     spread = base + (mixes**2 * v - 2.0 * mixes * u + share * (mixes - answer) ** 2 / effective) @ model.reward_noise

@@ -564,8 +564,10 @@ DAMAGE: dict[str, Callable[[Saved], None]] = {
     "pulls too short": change("state", "round", "estimates", "pulls", to=[1.0]),
     "pulls are text": change("state", "round", "estimates", "pulls", to=["many"] * 7),
     "pulls are ragged": change("state", "round", "estimates", "pulls", to=[[1.0], 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]),
-    "counters too long": change("state", "round", "counters", to=[0] * 99),
-    "counters are text": change("state", "round", "counters", to="x"),
+    "no stop": drop("stop"),
+    "no steps": drop("state", "round", "now", "steps"),
+    "numbers without names": change("state", "round", "now", to=[0] * 9),
+    "numbers are text": change("state", "round", "now", to="x"),
 }
 
 

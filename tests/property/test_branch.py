@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, make_evidence, search_densely, witness_values
+from oracle.records import spoil
 from oracle.reference import FloatArray, Generator
-from oracle.scratch import spoil
 from polyarm.certify import search as branch
 from polyarm.certify.evidence import cost_statistic, witness_value
 from polyarm.certify.search import CERTIFIED, UNRESOLVED, WITNESS, Task, make_search_work, search_witness

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oracle.joint import draw_mixes
+from oracle.records import spoil
 from oracle.reference import BoolArray, FloatArray, Generator
-from oracle.scratch import spoil
 from polyarm.certify.pooled import Pricing, make_pricing, make_worth, weigh_pulls
 from polyarm.certify.witnesses import Pool, add_witness, make_pool
 from polyarm.families.family import make_family

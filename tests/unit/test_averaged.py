@@ -8,8 +8,8 @@ from scipy.special import erfcx
 
 from contract.suitable import make_instance
 from oracle.joint import draw_mixes
+from oracle.records import spoil
 from oracle.reference import FloatArray, Generator
-from oracle.scratch import spoil
 from polyarm.certify.blocks import (
     COST_SLAB,
     MAX_STARTS,

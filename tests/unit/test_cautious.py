@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from oracle.records import spoil
 from oracle.reference import BoolArray, FloatArray, Generator
-from oracle.scratch import spoil
 from polyarm.certify.witnesses import make_descent_work
 from polyarm.planner.cautious import Caution, write_cautious
 from polyarm.polytope.penalised import Program

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from contract.suitable import ALL_EXPLORERS, CERTIFYING, make_instance, suit
+from oracle.records import leaves
 from polyarm import Instance, InvalidInput, Problem, load_instance
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.families.family import (
@@ -190,16 +190,6 @@ def plan_or_refusal(explorer: str, world: Instance, settings: dict[str, Any]) ->
         pytest.skip(f"{explorer} refuses {world.problem.family} rewards")
 
 
-def arrays_of(state: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every array and number of a struct, and of the structs and scalars in it, by name."""
-    for name in (state.dtype.names or ()) if isinstance(state, np.record) else state._fields:
-        value = getattr(state, name)
-        if isinstance(value, np.record) or hasattr(value, "_fields"):
-            yield from arrays_of(value)
-        else:
-            yield name, value
-
-
 @every_family
 @pytest.mark.parametrize("explorer", ALL_EXPLORERS)
 @pytest.mark.parametrize("preset", ["corrected", "paper"])
@@ -211,8 +201,8 @@ def test_every_explorer_runs_on_every_family(explorer: str, family: str, preset:
     exploration.advance_to(300)
     session = exploration.session
     assert session.steps == 300
-    for name, value in arrays_of(session.round):
-        if name not in ("statistic", "threshold"):  # undefined while no mix fits the estimates
+    for name, value in leaves(session.round):
+        if name not in ("now.statistic", "now.threshold"):  # undefined while no mix fits the estimates
             assert np.isfinite(value).all(), name
     assert session.round.allocation.min() >= 0.0
     assert session.round.allocation.sum() == pytest.approx(1.0, abs=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from oracle.scratch import spoil
+from oracle.records import spoil
 from polyarm._types import FloatArray
 from polyarm.certify.pooled import Pricing, Worth, make_pricing, make_worth, weigh_pulls
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from oracle.records import spoil
 from oracle.reference import FAMILIES, BoolArray, FloatArray, Generator
-from oracle.scratch import spoil
 from polyarm.polytope import penalised
 from polyarm.polytope.lp import EMPTY, OPTIMAL
 from polyarm.polytope.penalised import PenalisedWork, forget_basis, make_penalised_work, solve_penalised_lp

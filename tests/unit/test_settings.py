@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from contract.suitable import ALL_EXPLORERS, choices, suit
+from contract.suitable import ALL_EXPLORERS, choices, suit, with_companions
 from polyarm import InvalidInput, load_instance, make_explorer
 from polyarm.rules.registry import EXPLORERS
 
@@ -47,7 +47,7 @@ def test_every_setting_in_force_is_recorded(explorer: str) -> None:
 def test_every_choice_is_recorded_as_given(explorer: str) -> None:
     for name, listed in choices(explorer).items():
         for choice in listed:
-            assert settings_of(explorer, **{name: choice})[name] == choice
+            assert settings_of(explorer, **with_companions(explorer, name, choice))[name] == choice
 
 
 @pytest.mark.parametrize("explorer", ["lagex", "uniform"])

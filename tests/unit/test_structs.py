@@ -153,6 +153,7 @@ def test_passing_a_struct_leaves_the_counts_of_references_alone() -> None:
 def test_kernels_are_compiled_once_for_all_structs_of_a_class() -> None:
     """Whole numbers for floats, other sizes and slices of larger arrays make no other type."""
     compiled: Any = double_in_place
+    on: Any = np.bool_(True)
     for outer in (
         make_outer(),
         make_outer(scale=3),
@@ -161,7 +162,7 @@ def test_kernels_are_compiled_once_for_all_structs_of_a_class() -> None:
             np.ones((5, 2))[1:4],
             np.zeros(1, dtype=np.int64),
             np.float64(2.0),
-            bool(np.True_),
+            on,
             None,
         ),
     ):

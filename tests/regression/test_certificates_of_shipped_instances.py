@@ -1,4 +1,4 @@
-"""`polyarm run router --certificate c.json && polyarm verify c.json`, once the README's own example, printed "not valid".
+"""`polyarm run router --certificate c.json && polyarm verify c.json`, the README's own example, printed "not valid".
 
 The search divided an arm that was all but fixed again and again, so that a change of the last digit, as reading a
 certificate back makes, left it unresolved. Certificates of every shipped instance are written, read back and verified.
@@ -59,7 +59,8 @@ def test_the_certificate_of_every_instance_at_its_own_r_is_verified(
 def test_what_verification_does_not_confirm_is_not_called_proved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(certificate_module, "verify_certificate", lambda _: Verification(("sums: differ",), False, None))
+    refused = Verification(("sums: differ",), False, None)
+    monkeypatch.setattr(certificate_module, "verify_certificate", lambda _: refused)
     with pytest.raises(CertificateError, match="sums: differ"):
         write_certificate(stop("setup2-easy", 20.0, {}, 0), tmp_path / "c.json")
     told = CliRunner().invoke(app, ["run", "setup2-easy", "--set", "r=0.2", "--certificate", str(tmp_path / "c.json")])

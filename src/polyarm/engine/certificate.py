@@ -137,11 +137,6 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
     return Certificate({**document, "checksum": _checksum(document)})
 
 
-def name_conflict(session: Session) -> list[str] | None:
-    """Return the constraints that contradict each other, if that is how the exploration ended."""
-    return list(make_certificate(session).document["conflict"]) if session.infeasible else None
-
-
 def _compute(
     plan: Plan, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None, table: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class StudyStatus:
     archived. `used` outcomes have reached the explorer; `waiting` are complete and have not; `pending` trials are under
     way, of which `overdue` have outlived their lease; `expired` were given up, of which `late` came after all;
     `observed` were never asked for. `tripped`: by how much the sampling breaks each constraint that tripped the
-    breaker, and `alarm` what is claimed of that. `stopped`: the explorer has finished. `waiting_for` names the arm whose
+    breaker; `alarm`: what is claimed of that. `stopped`: the explorer has finished. `waiting_for` names the arm whose
     outcome the explorer needs next.
     """
 

@@ -4,7 +4,7 @@ import { makeLineChart } from "../charts/line_chart.js";
 import { el, makeSlot, panel } from "../dom.js";
 import { formatConstraint, formatNumber, isNumber } from "../format.js";
 import { seriesProperty } from "../theme.js";
-import { describeTrust, isProved } from "./claims.js";
+import { describeBounds } from "./claims.js";
 
 export function makeConstraintsPanel(problem, signal) {
   const { constraints } = problem;
@@ -29,7 +29,7 @@ export function makeConstraintsPanel(problem, signal) {
     node: panel("Slack and prices", null, lead, body, trend),
     update(view) {
       const { mix, prices, trace } = view;
-      const least = ` “At least”: the least that it may be (${isProved(view) ? describeTrust(view) : "not proved"}).`;
+      const least = ` “At least”: the least that it may be (${describeBounds(view)}).`;
       lead.textContent = `${meaning}${mix.slack_low === null ? "" : least}`;
       show({ slack: mix.slack, low: mix.slack_low, prices });
       const lines = constraints.map(({ name }) => trace.slack[name] ?? trace.steps.map(() => null));

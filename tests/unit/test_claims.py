@@ -28,7 +28,7 @@ KINDS: tuple[Kind, ...] = ("proved", "asymptotic", "stylised", "none")
 
 @pytest.mark.parametrize(
     ("kind", "confidence", "assumptions", "why"),
-    product(KINDS, (None, 0.95), ((), ("pigs fly",), ("pigs fly", "cats bark")), (None, "nobody knows")),
+    list(product(KINDS, (None, 0.95), ((), ("pigs fly",), ("pigs fly", "cats bark")), (None, "nobody knows"))),
 )
 def test_a_sentence_says_all_that_belongs_to_a_claim(
     kind: Kind, confidence: float | None, assumptions: tuple[str, ...], why: str | None
@@ -45,7 +45,7 @@ def test_a_sentence_says_all_that_belongs_to_a_claim(
 def test_what_is_proved_is_told_by_the_kind_alone() -> None:
     claims = Claims(tuple(Claim("feasible", kind, kind, why="proved, without a proof") for kind in KINDS))
     assert claims.proved == ("proved: proved, without a proof",)
-    assert [sentence.split(":")[0] for sentence in claims.not_proved] == list(KINDS[1:])
+    assert [sentence.split(":")[0].split(",")[0] for sentence in claims.not_proved] == list(KINDS[1:])
 
 
 def test_an_assumption_is_added_to_every_claim_and_told_itself() -> None:
@@ -57,7 +57,7 @@ def test_an_assumption_is_added_to_every_claim_and_told_itself() -> None:
     assert {claim.about for claim in claims.all[2:]} == {"assumption"}
 
 
-@pytest.mark.parametrize(("known", "stopped", "safe"), product((True, False), repeat=3))
+@pytest.mark.parametrize(("known", "stopped", "safe"), list(product((True, False), repeat=3)))
 @pytest.mark.parametrize("thresholds", ["proved", "stylised"])
 def test_the_certified_rule_claims_what_it_has_earned(known: bool, stopped: bool, safe: bool, thresholds: Kind) -> None:
     session = make_explorer("uniform", instance(known).problem, seed=0, stopping="certified", thresholds=thresholds)

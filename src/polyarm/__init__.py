@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from polyarm.environments.instances import Instance, instance_names, load_instance
     from polyarm.environments.replay import ReplayLog, read_log
     from polyarm.errors import (
+        CertificateError,
         Conflict,
         ExplorationOver,
         InvalidInput,
@@ -48,6 +49,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Breaker": "polyarm.studies.breaker",
     "Certificate": "polyarm.engine.certificate",
+    "CertificateError": "polyarm.errors",
     "Client": "polyarm.service.client",
     "Conflict": "polyarm.errors",
     "Constraint": "polyarm.problem",
@@ -100,6 +102,7 @@ _HOMES = {
 __all__ = [
     "Breaker",
     "Certificate",
+    "CertificateError",
     "Client",
     "Conflict",
     "Constraint",

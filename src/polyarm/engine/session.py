@@ -12,7 +12,7 @@ import numpy as np
 from polyarm._types import FloatArray
 from polyarm.certify.proof import Standing, find_conflict, find_safe_mix, weigh_statistics
 from polyarm.claims import Claim
-from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof
+from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, pooled_proof
 from polyarm.engine.claims import claim_infeasible, kind_of_bounds, make_claims
 from polyarm.engine.loop import driver_for, tell
 from polyarm.engine.outcomes import check_costs, check_outcome
@@ -25,7 +25,6 @@ from polyarm.report.answer import Recommendation
 from polyarm.round import INFEASIBLE, LOOK, NO_ARM, RUNNING, Round
 from polyarm.rules.registry import find_explorer, get_explorer
 from polyarm.stops.blocks import Block, take_next
-from polyarm.stops.settings import build_certified_rule
 
 _FORMAT = 3
 #: Where most runs stop, as multiples of what the plan expects.
@@ -80,7 +79,7 @@ class Session:
     @property
     def certified(self) -> bool:
         """Whether the certified rule decides when to stop."""
-        return self.plan.settings.stops_certified()
+        return self.plan.terms is not None
 
     @property
     def certificate(self) -> str | None:
@@ -254,14 +253,28 @@ class Session:
     def standing(self) -> Standing:
         """Where the pooled certificate stands: its evidence and thresholds, once every arm was pulled."""
         estimates, model = self.round.estimates, self.plan.model
-        rule = build_certified_rule(self.plan.settings, model)
-        return weigh_statistics(model, rule, estimates.pulls, estimates.mu_hat, estimates.columns[1:])
+        assert self.plan.terms is not None  # callers ask `certified` first
+        return weigh_statistics(
+            model, self.plan.terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:]
+        )
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
         """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""
-        if self._block is not None and self.stopped:
-            return averaged_proof(self.plan, self.standing(), *self.stop.winning_start())
-        return pooled_proof(self.plan, self.standing(), policy)
+        assert self.stop is not None
+        blocks = self.stop.winning_blocks()
+        if blocks is None:
+            return pooled_proof(self.case, self.standing(), policy)
+        return averaged_proof(self.case, self.standing(), *blocks)
+
+    @property
+    def case(self) -> Case:
+        """What a certificate of this session is about, and what it is made with."""
+        if self.plan.terms is None:
+            raise InvalidInput(
+                f"explorer {self.plan.explorer.name!r} stops by its own rule, which proves no certificate; use certex, "
+                "or stopping=certified"
+            )
+        return Case(self.problem, self.plan.model, self.plan.terms)
 
     def final_mix(self) -> FloatArray | None:
         """The mix to act on if nothing more is sampled: the answer, or for a certified rule that has none yet the best

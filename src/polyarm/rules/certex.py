@@ -17,6 +17,7 @@ from polyarm._structs import struct
 from polyarm._types import FloatArray
 from polyarm.certify.blocks import COST_PRICE, Start, begin, expect_thresholds, make_start
 from polyarm.certify.pooled import Pricing, fixed_pricing
+from polyarm.certify.terms import POOLED, Terms
 from polyarm.certify.verdicts import CertifiedRule, keeps_known_rows
 from polyarm.model import Model
 from polyarm.planner.objective import Scene, forget, make_memory
@@ -26,7 +27,7 @@ from polyarm.polytope.linear import drop_small_shares, is_mix, normalise
 from polyarm.round import Round, make_round
 from polyarm.stops.blocks import MAX_BLOCKS, Block, BlocksSaved, BlocksStop, make_block, take_next
 from polyarm.stops.certified import SMALL_SHARE, CertifiedStop, Stop, StopState
-from polyarm.stops.settings import CertifiedSettings, build_certified_rule
+from polyarm.stops.settings import CertifiedSettings
 
 #: Beside the averaged certificate the pooled one keeps this share of delta: for infeasibility, the best safe mix of an
 #: unfinished run, and the bounds on slack and value.
@@ -74,16 +75,20 @@ class CertexSettings(CertifiedSettings):
             )
         return self
 
-    def pooled_share(self) -> float:
-        """The share of delta that the pooled certificate may spend; the averaged one has the rest."""
-        return _POOLED_SHARE if self.certificate == "averaged" else 1.0
+    def make_terms(self, model: Model) -> Terms:
+        """Fix what the certificate is made with."""
+        if self.certificate == POOLED:
+            return super().make_terms(model)
+        averaged = (1.0 - _POOLED_SHARE) * model.delta
+        return self._share_delta(model, pooled=_POOLED_SHARE * model.delta, averaged=averaged)
 
     def make_stop(self, model: Model, state: Any) -> Stop:
         """Make the stop of the certificate, which also plans."""
-        rule = build_certified_rule(self, model)
-        if self.certificate == "pooled":
+        terms = self.make_terms(model)
+        rule = terms.make_rule(model)
+        if terms.certificate == POOLED:
             return PooledStop(rule, state.round, model)
-        return PlannedBlocks(rule, state.round, model, state.block, (1.0 - self.pooled_share()) * model.delta)
+        return PlannedBlocks(rule, state.round, model, state.block, terms.averaged_delta)
 
 
 def expected_pricing(model: Model) -> Pricing:
@@ -129,7 +134,7 @@ class CertexWork:
 def init_certex(settings: CertexSettings, model: Model) -> tuple[Any, Any, Any]:
     """Make the rule, a fresh state and scratch of the form that belongs to the certificate."""
     round = make_round(model)
-    if settings.certificate == "pooled":
+    if settings.certificate == POOLED:
         return PooledRule(min(0.75, _least_pulls(model))), PooledState(round), CertexWork(0.0)
     round.now.first_pulls = 0  # the first block has every arm
     return BlocksRule(True), BlocksState(round, make_block(model)), CertexWork(0.0)

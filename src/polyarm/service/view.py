@@ -9,8 +9,7 @@ import numpy as np
 
 from polyarm._json import finite
 from polyarm._types import FloatArray
-from polyarm.engine.intervals import Intervals, find_intervals
-from polyarm.engine.region import find_prices, find_regions
+from polyarm.engine.region import Intervals, find_intervals, find_prices, find_regions
 from polyarm.errors import NotYet
 from polyarm.problem import Problem
 from polyarm.report.answer import Description, describe

@@ -184,9 +184,11 @@ class BlocksStop(CertifiedStop):
         """The starts that were made."""
         return self.starts[: int(self.block.now.n_starts)]
 
-    def winning_start(self) -> tuple[StartPlan, Record]:
-        """Return the start that proved the answer, with the record of its blocks."""
+    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
+        """The start that proved the answer, with the record of its blocks; None while there is none."""
         j, record = int(self.block.now.winner), self.block.record
+        if j < 0:
+            return None
         start = self.starts[j]
         since = slice(int(start.terms.first), int(self.block.now.recorded))
         table = Record(

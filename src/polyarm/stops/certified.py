@@ -11,6 +11,8 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import Scalars, struct
 from polyarm._types import FloatArray
+from polyarm.certify.block_proof import StartPlan
+from polyarm.certify.blocks import Record
 from polyarm.certify.evidence import Evidence, cost_statistic, make_evidence
 from polyarm.certify.pooled import Pricing, Worth, make_worth, weigh_pulls, write_pooled_evidence
 from polyarm.certify.search import CERTIFIED, UNRESOLVED, SearchWork, Task, make_search_work, search_witness
@@ -176,6 +178,9 @@ class Stop(Protocol):
     def expected_stop(self) -> float | None:
         """The pulls at which a proof is expected, or None where nothing plans for one."""
 
+    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
+        """The start that proved the answer, with its blocks; None while there is none, or if all outcomes prove it."""
+
 
 class Saved(NamedTuple):
     """What a saved session keeps of a `CertifiedStop`."""
@@ -207,6 +212,10 @@ class CertifiedStop:
 
     def expected_stop(self) -> float | None:
         """Nothing plans for the stop."""
+        return None
+
+    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
+        """All outcomes prove the answer."""
         return None
 
     def look(self) -> None:

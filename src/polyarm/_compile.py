@@ -27,6 +27,8 @@ _ABOVE_KERNELS = {
     "cli",
     "__main__.py",
     "papers",
+    "report",
+    "claims.py",
     "experiments",
     "service",
     "studies",

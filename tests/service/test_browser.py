@@ -416,39 +416,55 @@ def test_studies_of_other_shapes(server: Served, watched: Watched) -> None:
 
 
 LEASES = "outcomes come in time whatever their value"
+
+
+def claim(kind: str, text: str = "the mix is fine", why: str | None = None, **changes: Any) -> dict[str, Any]:
+    """A claim as the server tells it."""
+    about, confidence = "feasible", None
+    return {
+        "about": about,
+        "kind": kind,
+        "text": text,
+        "confidence": confidence,
+        "assumptions": [],
+        "why": why,
+    } | changes
+
+
+ALARM = claim("proved", "the sampling breaks price by at least 0.125", confidence=0.95)
 #: What the server may say of a study, and how the page puts it.
 STATES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"expected_stop": [29.4, 1234.0]}, {}, "Exploring: up to about 1,200 outcomes to go", "used so far."),
     ({"expected_stop": None}, {}, "Exploring: too early to say how long", "used so far."),
     (
-        {"state": "tripped", "tripped": {"price": 0.125}},
+        {"state": "tripped", "tripped": {"price": 0.125}, "alarm": ALARM},
         {},
         "Circuit breaker tripped: trials follow the control mix",
-        "break price by at least 0.125",
+        "Proved: the sampling breaks price by at least 0.125 with confidence 95%.",
     ),
     (
-        {"state": "tripped", "tripped": {"price": 0.125}, "assumptions": [LEASES]},
+        {"state": "tripped", "tripped": {"price": 0.125}, "alarm": ALARM, "assumptions": [LEASES]},
         {},
         "Circuit breaker tripped: trials follow the control mix",
-        "break price by at least 0.125, if what is assumed holds.",
+        "price by at least 0.125 with confidence 95%, if what is assumed holds.",
     ),
     (
         {"state": "infeasible", "assumptions": [LEASES]},
-        {"kind": "none", "shares": None, "proved": [f"if {LEASES}: no mix is feasible"], "not_proved": []},
+        {"kind": "none", "shares": None, "claims": [claim("proved", "no mix is feasible", assumptions=[LEASES])]},
         "Infeasible: proved with 30 outcomes that no mix satisfies every constraint",
         "If what is assumed below holds.",
     ),
     (
         {"state": "answered", "assumptions": [LEASES]},
-        {"proved": [f"if {LEASES}: the mix is fine"], "not_proved": [f"that {LEASES}: the study cannot know"]},
+        {"claims": [claim("proved", assumptions=[LEASES]), claim("none", LEASES, "unknown", about="assumption")]},
         "Answered: proved with 30 outcomes",
         "Proved, if what is assumed below holds: the mix is fine.",
     ),
     (
         {"state": "answered"},
-        {"proved": ["the known constraints hold"], "not_proved": ["that the mix is fine: an estimate"]},
+        {"claims": [claim("proved", "the known constraints hold"), claim("none", why="an estimate")]},
         "Answered with 30 outcomes, but not proved",
-        "Not proved: that the mix is fine: an estimate.",
+        "Not proved: the mix is fine: an estimate.",
     ),
     (
         {"state": "archived", "statistic": None, "threshold": None, "waiting_for": None},
@@ -481,11 +497,11 @@ def test_every_state_is_put_in_words(server: Served, page: Page) -> None:
 
 #: Words that nothing but a proof without conditions could bear.
 OVERSTATED = re.compile("surely|certain|no mix can be|set the data allow", re.IGNORECASE)
-PROVED: dict[str, Any] = {"proved": ["the mix is fine"], "not_proved": []}
-UNPROVED: dict[str, Any] = {"proved": [], "not_proved": ["the mix is fine: stylised thresholds, without a proof"]}
+PROVED: dict[str, Any] = {"claims": [claim("proved")], "bounds": "proved"}
+UNPROVED: dict[str, Any] = {"claims": [claim("stylised", why="no proof")], "bounds": "stylised"}
 NO_MIX: dict[str, Any] = {
     **dict.fromkeys(("shares", "value", "value_interval", "slack", "slack_low"), None),
-    **{"kind": "none", "proved": [], "not_proved": []},
+    **{"kind": "none", "claims": [], "bounds": "none"},
 }
 #: State, mix and sets that are empty, and what the page says beside the sets.
 GAPS: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
@@ -497,7 +513,7 @@ GAPS: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
     ),
     (
         "exploring",
-        {"kind": "safe", "proved": ["the mix is fine"], "not_proved": ["the best: the explorer has not stopped"]},
+        {"kind": "safe", "claims": [claim("proved"), claim("none", "the best", "not stopped", about="near-optimal")]},
         ("pessimistic",),
         "At worst, the intervals leave no mix; the explorer's own proof is sharper and has found one.",
     ),
@@ -517,13 +533,13 @@ GAPS: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
     ),
     (
         "infeasible",
-        {**NO_MIX, "proved": ["no mix satisfies every constraint"]},
+        {**NO_MIX, "claims": [claim("proved", "no mix is feasible", about="infeasible")]},
         ("pessimistic", "estimated"),
         "The explorer's own proof is sharper than these sets: it leaves no mix.",
     ),
     (
         "archived",
-        {**NO_MIX, "proved": ["no mix satisfies every constraint"]},
+        {**NO_MIX, "claims": [claim("proved", "no mix is feasible", about="infeasible")]},
         ("pessimistic", "estimated", "optimistic"),
         "The intervals leave no mix (99.9%).",
     ),
@@ -619,6 +635,32 @@ def test_bounds_without_a_proof_are_called_so(server: Served, page: Page) -> Non
     expect(mix).to_contain_text("The best mix so far that seems feasible (not proved)")
     expect(mix.locator(".mix-value")).to_contain_text("(not proved).")
     expect(panel_of(page, "Slack and prices")).to_contain_text("the least that it may be (not proved)")
+
+
+@pytest.mark.parametrize("kind", ["proved", "asymptotic", "stylised", "none"])
+def test_proved_is_said_exactly_where_the_kind_is_proved(server: Served, page: Page, kind: str) -> None:
+    study = create_study(server)
+    feeder = Feeder(server, study)
+    feeder.feed(90)
+    view = feeder.view()
+    proved = kind == "proved"
+    # Words that look like a proof, or like none, decide nothing.
+    said = claim(kind, "the mix: stylised thresholds, without a proof", None if proved else "proved", confidence=0.95)
+    for mix_kind, state, found in (("answer", "answered", "proved with 30"), ("safe", "exploring", "proved feasible")):
+        view["status"] |= {"state": state, "used": 30}
+        view["mix"] |= {"kind": mix_kind, "claims": [said], "bounds": kind}
+        page.route("**/view", partial(answer_with, view))
+        open_study(page, study)
+        page.reload()
+        expect(page.locator(".live")).to_have_text("Live")
+        expect(page.locator(f".claims.{'proved' if proved else 'missing'} li")).to_have_count(1)
+        expect(page.locator(f".claims.{'missing' if proved else 'proved'} li")).to_have_count(0)
+        shown = page.locator("main").evaluate("node => node.textContent")
+        assert (found in shown) == proved
+        assert f"with confidence 95%{', as outcomes become many' if kind == 'asymptotic' else ''}" in shown, shown
+        trust = {"proved": "(95%)", "asymptotic": "(95%, as outcomes become many)"}.get(kind, "(not proved)")
+        expect(page.locator(".mix-value")).to_contain_text(trust)
+        page.unroute("**/view")
 
 
 def test_a_confidence_is_never_rounded_up(server: Served, page: Page) -> None:

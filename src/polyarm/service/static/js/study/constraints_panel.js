@@ -3,7 +3,7 @@
 import { makeLineChart } from "../charts/line_chart.js";
 import { el, makeSlot, panel } from "../dom.js";
 import { formatConstraint, formatNumber, isNumber } from "../format.js";
-import { describeTrust, isProved } from "./claims.js";
+import { describeBounds } from "./claims.js";
 
 /** Colours and dashes that charts.css has for lines; no number divides both, so that thirty lines look different. */
 const COLOURS = 6;
@@ -27,7 +27,7 @@ export function makeConstraintsPanel(problem) {
     node: panel("Slack and prices", null, lead, body, trend),
     update(view) {
       const { mix, prices, trace } = view;
-      const least = ` “At least”: the least that it may be (${isProved(view) ? describeTrust(view) : "not proved"}).`;
+      const least = ` “At least”: the least that it may be (${describeBounds(view)}).`;
       lead.textContent = `${meaning}${mix.slack_low === null ? "" : least}`;
       show({ slack: mix.slack, low: mix.slack_low, prices });
       const lines = constraints.map(({ name }) => trace.slack[name] ?? trace.steps.map(() => null));

@@ -35,7 +35,6 @@ _ABOVE_KERNELS = {
     "templates.py",
     "engine",
     "figures.py",
-    "plotting.py",
     "problem_file.py",
     "tables.py",
     "files.py",

@@ -8,8 +8,9 @@ from polyarm import load_instance
 from polyarm.certify.search import UNRESOLVED
 from polyarm.cli.report import describe_test, list_answer
 from polyarm.engine.run import Exploration, plan_run
-from polyarm.engine.trace import Trace, explore_in_pieces
+from polyarm.engine.trace import explore_in_pieces
 from polyarm.report.answer import Description
+from polyarm.report.plots import Trace
 from polyarm.stops import certified
 from polyarm.studies.history import History
 
@@ -55,8 +56,8 @@ def test_every_display_shows_the_test_that_decides(explorer: str, settings: dict
 @pytest.mark.parametrize(("explorer", "settings"), CERTIFIED)
 def test_between_looks_the_pair_stands(explorer: str, settings: dict[str, Any]) -> None:
     session = explore(explorer, settings).session
-    looks, seen, problem = 0, None, session.problem
-    look = session.stop.look if session.stop is not None else pytest.fail("no certified stop")
+    assert session.stop is not None
+    looks, seen, problem, look = 0, None, session.problem, session.stop.look
 
     def count() -> None:
         nonlocal looks

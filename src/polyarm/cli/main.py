@@ -95,9 +95,11 @@ def run(
         write_certificate(exploration.session, certificate)  # first: what it does not confirm is not called proved
     report.show_run(exploration, as_json)
     if plot is not None:
-        from polyarm.plotting import plot_run
+        from polyarm.report.plots import plot_run
 
-        plot_run(exploration, trace, plot)
+        session = exploration.session
+        title = f"{session.plan.explorer.name} on {chosen.name}, {session.steps:,} pulls"
+        plot_run(title, session.problem.arms, session.round.estimates.pulls, trace, plot)
         report.note(f"picture of the run: {plot}", as_json)
     if certificate is not None:
         none = "no certificate: the horizon came before a proof; raise --horizon"

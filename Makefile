@@ -8,9 +8,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 run: $(VENV)/.run-ready
 	mkdir -p out
+	$(BIN)/polyarm warm --only certex
 	$(BIN)/polyarm run router --plot out/router.png
 
 test: $(VENV)/.test-ready lint browser
+	$(BIN)/polyarm warm
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.test-ready

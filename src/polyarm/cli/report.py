@@ -14,6 +14,7 @@ from rich.table import Table
 
 from polyarm._json import finite
 from polyarm.claims import Claim
+from polyarm.cli.compiling import after_a_moment, say_compiling
 from polyarm.engine.certificate import Verification
 from polyarm.engine.replay import EXHAUSTED, INDEPENDENT, ReplayResult
 from polyarm.engine.run import HORIZON, INFEASIBLE, STOPPED, Exploration
@@ -22,12 +23,10 @@ from polyarm.environments.instances import Instance
 from polyarm.experiments.results import Simulation
 from polyarm.experiments.sweep import SweepOutcome
 from polyarm.report.answer import Description, Recommendation, describe
+from polyarm.warm import watch_compiling
 
 #: Piped output is not a terminal of 80 columns.
 console = Console() if Console().is_terminal else Console(width=120)
-
-#: Shown while nothing else can be: kernels are compiled once per version of the library.
-COMPILING = "loading the kernels (the first run compiles them: a minute or two)"
 
 
 def print_json(value: Any) -> None:
@@ -315,13 +314,15 @@ def progress_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int], None]
     """Show progress on standard error while a loop calls the yielded function with (done, total)."""
     stderr = Console(stderr=True)
     if quiet or not stderr.is_terminal:
-        yield None
+        with say_compiling():
+            yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=stderr, transient=True) as bar:
-        task = bar.add_task(COMPILING, total=None)
+        task = bar.add_task(title, total=None)
 
         def update(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total, description=title)
 
-        yield update
+        with watch_compiling(after_a_moment(lambda kernel: bar.update(task, description=f"compiling {kernel}"))):
+            yield update

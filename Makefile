@@ -56,6 +56,7 @@ errata: $(VENV)/.run-ready
 
 bench: $(VENV)/.bench-ready
 	$(BIN)/python -m pytest benchmarks --benchmark-disable-gc
+	$(BIN)/python -m benchmarks.measure_compiling
 
 # Rewrites the pinned versions after a change of dependencies.
 lock: $(VENV)/.python-ready

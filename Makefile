@@ -44,7 +44,7 @@ gallery: $(VENV)/.test-ready
 
 # The statistical claims over thousands of runs: an hour or so, for the night.
 verify: $(VENV)/.test-ready
-	$(BIN)/python -m pytest -m nightly tests/nightly
+	$(BIN)/python -m pytest -m nightly tests
 
 # Rewrites docs/comparison.md.
 table: $(VENV)/.run-ready

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from polyarm import templates
     from polyarm.engine.certificate import Certificate, Verification, make_certificate, verify_certificate
     from polyarm.engine.replay import ReplayResult, replay
-    from polyarm.engine.session import Recommendation, Session, make_explorer
+    from polyarm.engine.session import Session, make_explorer
     from polyarm.environments.instances import Instance, instance_names, load_instance
     from polyarm.environments.replay import ReplayLog, read_log
     from polyarm.errors import (
+        CertificateError,
         Conflict,
         ExplorationOver,
         InvalidInput,
@@ -48,6 +49,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Breaker": "polyarm.studies.breaker",
     "Certificate": "polyarm.engine.certificate",
+    "CertificateError": "polyarm.errors",
     "Client": "polyarm.service.client",
     "Conflict": "polyarm.errors",
     "Constraint": "polyarm.problem",
@@ -58,7 +60,7 @@ _HOMES = {
     "NotYet": "polyarm.errors",
     "PolyarmError": "polyarm.errors",
     "Problem": "polyarm.problem",
-    "Recommendation": "polyarm.engine.session",
+    "Recommendation": "polyarm.report.answer",
     "RemoteStudy": "polyarm.service.client",
     "ReplayLog": "polyarm.environments.replay",
     "ReplayResult": "polyarm.engine.replay",
@@ -100,6 +102,7 @@ _HOMES = {
 __all__ = [
     "Breaker",
     "Certificate",
+    "CertificateError",
     "Client",
     "Conflict",
     "Constraint",

@@ -35,6 +35,10 @@ class NoFeasibleMix(PolyarmError):  # noqa: N818
     """No mix satisfies every constraint, so there is nothing to recommend."""
 
 
+class CertificateError(PolyarmError):
+    """A certificate that polyarm has just made is not confirmed by verification: a fault of polyarm's."""
+
+
 class StudyHalted(PolyarmError):  # noqa: N818
     """The study takes no asks, or nothing at all, until somebody lets it go on."""
 

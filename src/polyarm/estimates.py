@@ -18,7 +18,7 @@ RADIUS_CODES = {"scalar": SCALAR, "arm": ARM}
 
 @struct
 class Estimates:
-    """Sums, and the sample means they imply. `columns` is the empirical polytope (see `geometry`)."""
+    """Sums, and the sample means they imply. `columns` is the empirical polytope (see `polytope.lp`)."""
 
     pulls: FloatArray
     reward_sums: FloatArray

@@ -23,9 +23,8 @@ from numba.core.registry import cpu_target
 
 from polyarm import _compile
 from polyarm.engine.certificate import make_certificate, verify_certificate
-from polyarm.engine.intervals import find_intervals
 from polyarm.engine.plan import Plan
-from polyarm.engine.region import find_regions
+from polyarm.engine.region import find_intervals, find_regions
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance, load_instance

@@ -45,9 +45,22 @@ def choices(explorer: str) -> dict[str, list[str]]:
     return {name: listed for name, listed in options.items() if listed}
 
 
+#: What a setting needs beside it to have an effect; without that it is refused.
+_COMPANIONS = {"thresholds": {"stopping": "certified"}, "exploration_set": {"exploration": "anytime"}}
+
+
+def with_companions(explorer: str, name: str, choice: str) -> dict[str, Any]:
+    """Return a setting with what it needs beside it."""
+    needed = _COMPANIONS.get(name, {})
+    return {**{key: value for key, value in needed.items() if key in choices(explorer)}, name: choice}
+
+
 def single_changes(explorer: str) -> list[dict[str, Any]]:
     """Return the default settings, then each choice that differs from them, one at a time."""
     default = make_settings(EXPLORERS[explorer], {}).model_dump()
     return [{}] + [
-        {name: choice} for name, listed in choices(explorer).items() for choice in listed if choice != default[name]
+        with_companions(explorer, name, choice)
+        for name, listed in choices(explorer).items()
+        for choice in listed
+        if choice != default[name]
     ]

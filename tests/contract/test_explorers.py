@@ -1,6 +1,5 @@
 """What every explorer promises: the same suite for all that are registered."""
 
-import copy
 import json
 import pickle
 from collections.abc import Callable, Iterator
@@ -8,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from contract.suitable import ALL_EXPLORERS, CERTIFYING, make_instance, single_changes, suit, tell_rows
+from oracle.records import leaves, spoil
 from polyarm import ExplorationOver, Instance, InvalidInput, Problem, Session, load_instance, make_explorer
 from polyarm.tolerances import TRUTH
 
@@ -61,13 +60,9 @@ def bits(session: Session) -> str:
     return json.dumps(session.state_dict(), allow_nan=False)
 
 
-def arrays(fields: Any, path: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Walk the arrays of nested NamedTuples."""
-    for name, value in zip(fields._fields, fields, strict=True):
-        if hasattr(value, "_fields"):
-            yield from arrays(value, f"{path}{name}.")
-        elif value is not None:
-            yield f"{path}{name}", value
+def kept(session: Session) -> list[Any]:
+    """Everything that a session saves: the explorer's state, and the stop's."""
+    return [session.state] if session.stop is None else [session.state, session.stop.saved]
 
 
 def with_constraints(instance: Instance, **changes: Any) -> Instance:
@@ -172,7 +167,10 @@ def test_numpy_integers_are_seeds(explorer: str) -> None:
 @every_choice
 def test_the_types_of_a_state_never_change(explorer: str, settings: dict[str, Any]) -> None:
     def types() -> dict[str, Any]:
-        return {name: (id(a), a.dtype, a.shape, a.flags.c_contiguous) for name, a in arrays(session.state)}
+        return {name: describe(value) for record in kept(session) for name, value in leaves(record)}
+
+    def describe(value: Any) -> Any:
+        return (id(value), value.dtype, value.shape, value.flags.c_contiguous) if value.shape else value.dtype
 
     instance = hard(explorer)
     session = start(explorer, instance, **settings)
@@ -269,7 +267,7 @@ def test_telling_another_arm_than_was_asked_is_refused(explorer: str, pulls: int
 @pytest.mark.parametrize("pulls", [0, 1, 20])
 def test_telling_without_asking_is_refused(explorer: str, pulls: int) -> None:
     session = start(explorer, hard(explorer), pulls)
-    arm = 0 if pulls == 0 else copy.deepcopy(session).ask()
+    arm = 0 if pulls == 0 else Session.from_state_dict(session.state_dict()).ask()
     _, costs = outcome(hard(explorer), 0, arm)
     before = bits(session)
     with pytest.raises(InvalidInput, match="not waiting for an outcome"):
@@ -407,22 +405,36 @@ def round_trip(saved: Saved) -> Saved:
     return restored
 
 
-def spoil(work: Any, number: float = np.nan) -> None:
-    """Overwrite scratch with nonsense."""
-    for _, array in arrays(work):
-        array[...] = number if array.dtype.kind == "f" else 1
+def spoil_scratch(session: Session, number: float = np.nan) -> None:
+    """Overwrite with nonsense what a session neither saves nor may rely on."""
+    for record in scratch(session):
+        spoil(record, number, whole=1)
 
 
-def as_is(work: Any) -> None:
+def scratch(session: Session) -> Iterator[Any]:
+    """Yield what steps and looks write only for themselves."""
+    yield session.work
+    stop: Any = session.stop
+    if stop is None:
+        return
+    work, planner = stop.work, getattr(stop, "_planner", None)
+    yield from (work.worth, work.evidence, work.witness, work.scene.memory, work.plan, work.search)
+    yield from (getattr(stop, name) for name in ("_average", "_dusted") if hasattr(stop, name))
+    if planner is not None:
+        yield from (planner.scene.memory, planner._other, planner._evidence, planner._witness)
+        yield from (getattr(planner, name) for name in ("_worth", "_pulls") if hasattr(planner, name))
+
+
+def as_is(session: Session) -> None:
     """Leave the scratch of a fresh session: zeros."""
 
 
 @every_explorer
 @pytest.mark.parametrize("pulls", [0, 1, 6, 7, 8, 40])
 @pytest.mark.parametrize("pending", [False, True])
-@pytest.mark.parametrize("scratch", [as_is, spoil])
+@pytest.mark.parametrize("disturb", [as_is, spoil_scratch])
 def test_a_saved_session_continues_bit_for_bit(
-    explorer: str, pulls: int, pending: bool, scratch: Callable[[Any], None]
+    explorer: str, pulls: int, pending: bool, disturb: Callable[[Session], None]
 ) -> None:
     instance = hard(explorer)
     session = make_explorer(explorer, instance.problem, seed=11)
@@ -433,7 +445,7 @@ def test_a_saved_session_continues_bit_for_bit(
         session.ask()
     restored = Session.from_state_dict(round_trip(session.state_dict()))
     assert bits(restored) == bits(session)
-    scratch(restored.work)
+    disturb(restored)
     for _ in range(60):
         assert play(restored, instance, 1) == play(session, instance, 1)
         assert bits(restored) == bits(session)
@@ -450,7 +462,7 @@ def test_a_session_restored_before_every_pull_stops_where_an_undisturbed_one_doe
         if undisturbed.stopped:
             break
         interrupted = Session.from_state_dict(round_trip(interrupted.state_dict()))
-        spoil(interrupted.work)
+        spoil_scratch(interrupted)
         assert play(interrupted, instance, 1) == play(undisturbed, instance, 1)
     assert undisturbed.stopped
     assert interrupted.stopped
@@ -475,8 +487,8 @@ def test_nothing_in_the_scratch_outlives_a_step(explorer: str, settings: dict[st
     instance = hard(explorer)
     clean, spoilt, odd = (start(explorer, instance, **settings) for _ in range(3))
     for _ in range(60):
-        spoil(spoilt.work)
-        spoil(odd.work, number=7.5)
+        spoil_scratch(spoilt)
+        spoil_scratch(odd, number=7.5)
         assert play(clean, instance, 1) == play(spoilt, instance, 1) == play(odd, instance, 1)
     assert bits(clean) == bits(spoilt) == bits(odd)
 
@@ -564,8 +576,10 @@ DAMAGE: dict[str, Callable[[Saved], None]] = {
     "pulls too short": change("state", "round", "estimates", "pulls", to=[1.0]),
     "pulls are text": change("state", "round", "estimates", "pulls", to=["many"] * 7),
     "pulls are ragged": change("state", "round", "estimates", "pulls", to=[[1.0], 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]),
-    "counters too long": change("state", "round", "counters", to=[0] * 99),
-    "counters are text": change("state", "round", "counters", to="x"),
+    "no stop": drop("stop"),
+    "no steps": drop("state", "round", "now", "steps"),
+    "numbers without names": change("state", "round", "now", to=[0] * 9),
+    "numbers are text": change("state", "round", "now", to="x"),
 }
 
 

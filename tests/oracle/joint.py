@@ -4,25 +4,57 @@ Nothing here imports polyarm's numerics but the container `Evidence`; every form
 """
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from oracle.reference import FloatArray, Generator, IntArray
-from polyarm.certify.evidence import Evidence
+from oracle.reference import BoolArray, FloatArray, Generator, IntArray
+from polyarm.certify.evidence import Evidence, Terms
 
 #: How the evidence may be awkward.
 FLAVOURS = ("plain", "known", "per-arm", "integer", "unequal", "vertex", "averaged", "everything")
 
 
+def make_evidence(
+    mu: FloatArray,
+    rows: FloatArray,
+    mu_var: FloatArray,
+    row_var: FloatArray,
+    known: BoolArray,
+    centre: FloatArray,
+    tolerance: float,
+    spread: float = 0.0,
+    floor: float = 0.0,
+) -> Evidence:
+    """Write evidence down; that of single pulls has neither spread nor floor."""
+    terms = Terms(tolerance=tolerance, spread=spread, floor=floor)
+    return Evidence(
+        mu.copy(),
+        np.ascontiguousarray(rows),
+        mu_var.copy(),
+        np.ascontiguousarray(row_var),
+        known.copy(),
+        centre.copy(),
+        terms,
+    )
+
+
 @dataclass(frozen=True)
 class Case:
-    """Evidence, an answer that satisfies the known rows (or a centre near one), a tolerance, a mix inside them."""
+    """Evidence about an answer that satisfies the known rows (or a centre near one), and a mix inside them."""
 
     evidence: Evidence
-    answer: FloatArray
-    r: float
     inside: FloatArray
+
+    @property
+    def answer(self) -> FloatArray:
+        """What is to be beaten."""
+        return self.evidence.centre
+
+    @property
+    def r(self) -> float:
+        """By how much."""
+        return float(self.evidence.terms.tolerance)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -32,32 +64,42 @@ class Case:
     def permuted(self, arms: IntArray, rows: IntArray) -> "Case":
         """The same case with arms and rows in another order."""
         e = self.evidence
-        return Case(
-            Evidence(
-                e.mu[arms].copy(),
-                np.ascontiguousarray(e.rows[rows][:, arms]),
-                e.mu_var[arms].copy(),
-                np.ascontiguousarray(e.row_var[rows][:, arms]),
-                e.known[rows].copy(),
-                e.extras.copy(),
-            ),
-            self.answer[arms].copy(),
+        evidence = make_evidence(
+            e.mu[arms],
+            e.rows[rows][:, arms],
+            e.mu_var[arms],
+            e.row_var[rows][:, arms],
+            e.known[rows],
+            e.centre[arms],
             self.r,
-            self.inside[arms].copy(),
+            e.terms.spread,
+            e.terms.floor,
         )
+        return Case(evidence, self.inside[arms].copy())
 
     def scaled(self, reward: float, rows: FloatArray) -> "Case":
         """The same case with rewards and rows in other units."""
         e = self.evidence
-        evidence = Evidence(
+        evidence = make_evidence(
             reward * e.mu,
             rows[:, None] * e.rows,
             reward**2 * e.mu_var,
             rows[:, None] ** 2 * e.row_var,
             e.known,
-            np.array([reward**2 * e.extras[0], e.extras[1]]),
+            e.centre,
+            reward * self.r,
+            reward**2 * e.terms.spread,
+            e.terms.floor,
         )
-        return replace(self, evidence=evidence, r=reward * self.r)
+        return Case(evidence, self.inside)
+
+    def relaxed(self, slack: float) -> "Case":
+        """The same case with every known row `slack` easier to satisfy."""
+        e, t = self.evidence, self.evidence.terms
+        rows = e.rows - slack * e.known[:, None]
+        return Case(
+            make_evidence(e.mu, rows, e.mu_var, e.row_var, e.known, e.centre, self.r, t.spread, t.floor), self.inside
+        )
 
 
 def draw_mixes(rng: Generator, n: int, n_arms: int) -> FloatArray:
@@ -93,17 +135,19 @@ def draw_case(rng: Generator, n_arms: int, d: int, flavour: str) -> Case:
     mu = rng.normal(size=n_arms) * rng.choice([0.1, 1.0])
     reward_noise = 10.0 ** rng.uniform(-0.5, 0.5, size=n_arms) if everything else np.ones(n_arms)
     averaged = flavour == "averaged" or (everything and rng.random() < 0.5)
-    extras = np.array([10.0 ** rng.uniform(-4.0, -1.0), rng.uniform(0.0, 1.5)]) if averaged else np.zeros(2)
-    evidence = Evidence(mu, draw, reward_noise / pulls, row_var, known, extras)
-    answer = _draw_answer(rng, evidence, inside, flavour)
+    spread, floor = (10.0 ** rng.uniform(-4.0, -1.0), rng.uniform(0.0, 1.5)) if averaged else (0.0, 0.0)
+    answer = _draw_answer(rng, mu, draw, known, inside, flavour)
     if averaged:
         answer *= rng.uniform(0.8, 1.2, size=n_arms)  # the centre of an averaged certificate need not be a mix
     # Between "as good as the answer already is" and generous: statistics of every size.
     r = float(rng.uniform(0.05, 1.0)) + (0.0 if rng.random() < 0.3 else max(float(mu.max() - mu @ answer), 0.0))
-    return Case(evidence, answer, r, inside)
+    evidence = make_evidence(mu, draw, reward_noise / pulls, row_var, known, answer, r, spread, floor)
+    return Case(evidence, inside)
 
 
-def _draw_answer(rng: Generator, evidence: Evidence, inside: FloatArray, flavour: str) -> FloatArray:
+def _draw_answer(
+    rng: Generator, mu: FloatArray, rows: FloatArray, known: BoolArray, inside: FloatArray, flavour: str
+) -> FloatArray:
     """A mix that satisfies the known rows: good, random, nearly one arm, or (vertex) exactly one."""
     n_arms = inside.size
     candidates = np.vstack([inside, draw_mixes(rng, 60, n_arms)])
@@ -111,11 +155,11 @@ def _draw_answer(rng: Generator, evidence: Evidence, inside: FloatArray, flavour
     if vertex:
         near = (1.0 - 1e-6) * np.eye(n_arms) + 1e-6 / n_arms
         candidates = np.vstack([inside, np.eye(n_arms), near])
-    fits = np.all(candidates @ evidence.rows[evidence.known].T <= 0.0, axis=1) | (np.arange(len(candidates)) == 0)
+    fits = np.all(candidates @ rows[known].T <= 0.0, axis=1) | (np.arange(len(candidates)) == 0)
     candidates = candidates[fits]
     if rng.random() < 0.7:
-        broken = np.maximum(candidates @ evidence.rows.T, 0.0).sum(axis=1)
-        return np.array(candidates[int(np.argmax(candidates @ evidence.mu - 10.0 * broken))])
+        broken = np.maximum(candidates @ rows.T, 0.0).sum(axis=1)
+        return np.array(candidates[int(np.argmax(candidates @ mu - 10.0 * broken))])
     return np.array(candidates[int(rng.integers(len(candidates)))])
 
 
@@ -124,7 +168,7 @@ def witness_values(case: Case, mixes: FloatArray) -> FloatArray:
     e = case.evidence
     away = mixes - case.answer
     gap = np.maximum(case.r - away @ e.mu, 0.0)
-    spread = away**2 @ e.mu_var + e.extras[0]
+    spread = away**2 @ e.mu_var + e.terms.spread
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.where(gap > 0.0, np.where(spread > 0.0, gap**2 / spread, np.inf), 0.0)
     for i in range(e.known.size):
@@ -132,7 +176,7 @@ def witness_values(case: Case, mixes: FloatArray) -> FloatArray:
         if e.known[i]:
             total = np.where(excess > 0.0, np.inf, total)
         else:
-            total += np.maximum(np.maximum(excess, 0.0) ** 2 / (mixes**2 @ e.row_var[i]), 2.0 * e.extras[1])
+            total += np.maximum(np.maximum(excess, 0.0) ** 2 / (mixes**2 @ e.row_var[i]), 2.0 * e.terms.floor)
     return 0.5 * total
 
 

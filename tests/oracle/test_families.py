@@ -21,7 +21,7 @@ from polyarm.families.family import (
     make_family,
     write_nearest_alternative,
 )
-from polyarm.polytope.neighbours import Moves
+from polyarm.polytope.neighbours import Move, Moves
 
 FloatArray = NDArray[np.float64]
 
@@ -36,9 +36,10 @@ def family_of(name: str, n_arms: int = 1) -> Family:
     return make_family(name, n_arms, 1.5 if name == "gaussian" else None, (-1.0, 3.0) if name == "bounded" else None)
 
 
-def move_of(changes: Sequence[float]) -> Moves:
+def move_of(changes: Sequence[float]) -> Move:
     """One move that changes arms 0, 1, ... in turn."""
-    return Moves(np.arange(len(changes))[None, :], np.array([changes], dtype=np.float64), np.array([len(changes)]))
+    n = len(changes)
+    return Move(Moves(np.arange(n)[None, :], np.array([changes], dtype=np.float64), np.array([n])), 0)
 
 
 # -- References ------------------------------------------------------------------------------------------------
@@ -283,11 +284,11 @@ def draw_case(name: str, rng: np.random.Generator, n_arms: int) -> tuple[FloatAr
 
 def check_alternative(name: str, means: FloatArray, weights: FloatArray, changes: FloatArray, target: float) -> float:
     """The alternative gives the move its target, at the cost claimed; the gap is the plain one. Return the cost."""
-    family, moves = family_of(name, means.size), move_of(changes.tolist())
-    cost, gap = alternative_cost(family, means, weights, moves, 0, target)
+    family, move = family_of(name, means.size), move_of(changes.tolist())
+    cost, gap = alternative_cost(family, means, weights, move, target)
     assert gap == pytest.approx(target - float(means @ changes), rel=1e-12, abs=1e-15)
     others = np.full(means.size, np.nan)
-    write_nearest_alternative(family, means, weights, moves, 0, target, others)
+    write_nearest_alternative(family, means, weights, move, target, others)
     if np.max(slow_divergence(name, means, others)) > 49.9:
         return float(cost)  # written closer by than it is: see test_alternatives_of_arms_without_weight...
     assert float(others @ changes) == pytest.approx(target, rel=1e-10, abs=1e-10 * np.abs(changes * others).max())
@@ -314,8 +315,8 @@ def test_convex_families_against_nested_root_finders(name: str, n_arms: int) -> 
         cost = check_alternative(name, means, weights, changes, target)
         expected, others = cheapest_by_duality(name, means, weights, changes, target)
         assert cost == pytest.approx(expected, rel=1e-8, abs=1e-13)
-        family, moves, written = family_of(name, n_arms), move_of(changes.tolist()), np.zeros(n_arms)
-        write_nearest_alternative(family, means, weights, moves, 0, target, written)
+        family, move, written = family_of(name, n_arms), move_of(changes.tolist()), np.zeros(n_arms)
+        write_nearest_alternative(family, means, weights, move, target, written)
         assert written == pytest.approx(others, rel=1e-6)
 
 
@@ -325,7 +326,7 @@ def test_exponentials_against_a_grid() -> None:
         means, weights = draw_mean("exponential", rng, 3), 10.0 ** rng.uniform(-1.0, 1.0, 3)
         changes = rng.normal(size=3) * rng.choice([-1.0, 1.0]) if rng.random() < 0.6 else rng.uniform(0.1, 1.0, 3)
         target = float(changes @ means) + abs(rng.normal()) * 2.0 * float(np.abs(changes * means).sum())
-        cost, _ = alternative_cost(family_of("exponential", 3), means, weights, move_of(changes.tolist()), 0, target)
+        cost, _ = alternative_cost(family_of("exponential", 3), means, weights, move_of(changes.tolist()), target)
         if cost < math.inf:
             check_alternative("exponential", means, weights, changes, target)
             assert cost == pytest.approx(cheapest_by_grid(means, weights, changes, target), rel=1e-7)
@@ -393,12 +394,12 @@ UNREACHABLE = [
 
 @pytest.mark.parametrize(("name", "changes", "target"), UNREACHABLE)
 def test_a_target_that_no_means_give_costs_infinity(name: str, changes: list[float], target: float) -> None:
-    family, moves, means, weights = family_of(name, 2), move_of(changes), np.array([0.3, 0.6]), np.array([5.0, 7.0])
-    assert alternative_cost(family, means, weights, moves, 0, target)[0] == math.inf
+    family, move, means, weights = family_of(name, 2), move_of(changes), np.array([0.3, 0.6]), np.array([5.0, 7.0])
+    assert alternative_cost(family, means, weights, move, target)[0] == math.inf
     others, spread = np.zeros(2), np.full((1, 2), np.nan)
-    write_nearest_alternative(family, means, weights, moves, 0, target, others)
+    write_nearest_alternative(family, means, weights, move, target, others)
     assert others.tolist() == means.tolist()
-    assert linearise_move(family, means, weights, moves, 0, target, spread) == math.inf
+    assert linearise_move(family, means, weights, move, target, spread) == math.inf
     assert spread.tolist() == [[0.0, 0.0]]
 
 
@@ -412,8 +413,8 @@ def test_moves_that_can_only_fall(name: str, changes: list[float]) -> None:
 
 
 def test_the_last_reachable_target_is_dear_but_finite() -> None:
-    family, moves, means = family_of("bernoulli", 2), move_of([1.0, -1.0]), np.array([0.3, 0.6])
-    costs = [alternative_cost(family, means, np.ones(2), moves, 0, 1.0 - gap)[0] for gap in (1e-3, 1e-6, 1e-9)]
+    family, move, means = family_of("bernoulli", 2), move_of([1.0, -1.0]), np.array([0.3, 0.6])
+    costs = [alternative_cost(family, means, np.ones(2), move, 1.0 - gap)[0] for gap in (1e-3, 1e-6, 1e-9)]
     assert np.all(np.diff(costs) > 0.0)
     assert costs[-1] < 60.0
 
@@ -421,15 +422,16 @@ def test_the_last_reachable_target_is_dear_but_finite() -> None:
 @every_family
 def test_moves_without_length_lead_nowhere(name: str) -> None:
     family, means, weights = family_of(name, 2), np.array([0.3, 0.6]), np.ones(2)
-    for moves in (move_of([0.0, 0.0]), Moves(np.zeros((1, 2), dtype=np.int64), np.ones((1, 2)), np.array([0]))):
-        assert alternative_cost(family, means, weights, moves, 0, 0.1)[0] == math.inf
-        assert linearise_move(family, means, weights, moves, 0, 0.1, np.zeros((1, 2))) == math.inf
+    nowhere = Moves(np.zeros((1, 2), dtype=np.int64), np.ones((1, 2)), np.array([0]))
+    for move in (move_of([0.0, 0.0]), Move(nowhere, 0)):
+        assert alternative_cost(family, means, weights, move, 0.1)[0] == math.inf
+        assert linearise_move(family, means, weights, move, 0.1, np.zeros((1, 2))) == math.inf
 
 
 @every_family
 def test_a_move_already_worth_the_target_costs_nothing(name: str) -> None:
     family, means, weights = family_of(name, 2), np.array([0.25, 0.5]), np.ones(2)
-    assert alternative_cost(family, means, weights, move_of([1.0, -0.5]), 0, 0.0) == (0.0, 0.0)
+    assert alternative_cost(family, means, weights, move_of([1.0, -0.5]), 0.0) == (0.0, 0.0)
 
 
 @every_curved_family
@@ -446,7 +448,7 @@ def test_alternatives_of_arms_without_weight_do_not_run_off(name: str) -> None:
     """A game's allocation may put nothing on an arm; d(mean, alternative) then stays within fifty."""
     means, weights, others = np.array([0.3, 0.6, 0.5]), np.array([0.0, 1.0, 1.0]), np.zeros(3)
     for changes, target in (([1.0, -0.5, -0.5], 0.3), ([-1.0, 0.5, 0.5], 0.7)):
-        write_nearest_alternative(family_of(name, 3), means, weights, move_of(changes), 0, target, others)
+        write_nearest_alternative(family_of(name, 3), means, weights, move_of(changes), target, others)
         assert np.all(slow_divergence(name, means, others) <= 50.0 * (1 + 1e-9))
     if name == "exponential":  # it would fall to nothing
         assert slow_divergence(name, means, others)[0] == pytest.approx(50.0)
@@ -472,12 +474,12 @@ def slopes_of(function: Callable[[FloatArray], float], point: FloatArray) -> Flo
 
 
 def check_linearised(name: str, means: FloatArray, weights: FloatArray, changes: FloatArray, target: float) -> None:
-    family, moves, spread = family_of(name, means.size), move_of(changes.tolist()), np.zeros((1, means.size))
+    family, move, spread = family_of(name, means.size), move_of(changes.tolist()), np.zeros((1, means.size))
 
     def cost(w: FloatArray) -> float:
-        return float(alternative_cost(family, means, w, moves, 0, target)[0])
+        return float(alternative_cost(family, means, w, move, target)[0])
 
-    strength = linearise_move(family, means, weights, moves, 0, target, spread)
+    strength = linearise_move(family, means, weights, move, target, spread)
     assert strength == pytest.approx(0.5 * (target - float(means @ changes)) ** 2, rel=1e-9)
     assert modelled_cost(strength, spread[0], weights) == pytest.approx(cost(weights), rel=1e-10)
     modelled = slopes_of(lambda w: modelled_cost(strength, spread[0], w), weights)
@@ -495,21 +497,21 @@ def test_linearised_moves_match_in_value_and_gradient(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["gaussian", "bounded"])
 def test_gaussian_moves_are_exact_for_all_weights(name: str) -> None:
-    family, moves, spread = family_of(name, 2), move_of([1.0, -0.4]), np.zeros((1, 2))
+    family, move, spread = family_of(name, 2), move_of([1.0, -0.4]), np.zeros((1, 2))
     means = np.array([0.2, 0.9])
-    strength = linearise_move(family, means, np.ones(2), moves, 0, 0.5, spread)
+    strength = linearise_move(family, means, np.ones(2), move, 0.5, spread)
     for weights in (np.array([0.5, 0.5]), np.array([30.0, 1.0])):
-        expected = alternative_cost(family, means, weights, moves, 0, 0.5)[0]
+        expected = alternative_cost(family, means, weights, move, 0.5)[0]
         assert modelled_cost(strength, spread[0], weights) == pytest.approx(expected, rel=1e-13)
-    assert linearise_move(family, means, np.zeros(2), moves, 0, 0.5, spread) == strength  # weights do not matter
+    assert linearise_move(family, means, np.zeros(2), move, 0.5, spread) == strength  # weights do not matter
 
 
 @every_curved_family
 def test_without_a_gap_a_move_has_no_strength_and_its_limiting_spread(name: str) -> None:
-    family, moves, spread = family_of(name, 2), move_of([1.0, -0.5]), np.zeros((1, 2))
+    family, move, spread = family_of(name, 2), move_of([1.0, -0.5]), np.zeros((1, 2))
     means = np.array([0.25, 0.5])
-    assert linearise_move(family, means, np.ones(2), moves, 0, 0.0, spread) == 0.0
+    assert linearise_move(family, means, np.ones(2), move, 0.0, spread) == 0.0
     exact = spread.copy()
-    linearise_move(family, means, np.ones(2), moves, 0, 1e-6, spread)
+    linearise_move(family, means, np.ones(2), move, 1e-6, spread)
     assert exact[0] == pytest.approx(spread[0], rel=1e-4)
     assert np.all(exact > 0.0)

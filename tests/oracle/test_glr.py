@@ -9,7 +9,15 @@ from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
 from polyarm.families.alternatives import least_statistic, move_statistic, write_vertex_move
 from polyarm.families.family import Family, alternative_cost, divergence, make_family, write_nearest_alternative
 from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
-from polyarm.polytope.neighbours import Moves, find_neighbours, make_moves, make_neighbour_work, neighbour_capacity
+from polyarm.polytope.neighbours import (
+    Move,
+    Moves,
+    Rivals,
+    find_neighbours,
+    make_moves,
+    make_neighbour_work,
+    neighbour_capacity,
+)
 from polyarm.polytope.vertices import (
     SUPPORT,
     enumerate_vertices,
@@ -26,10 +34,10 @@ def make_gaussian(rng: Generator, K: int) -> tuple[Family, FloatArray]:
     return make_family("gaussian", K, tuple(std.tolist())), std
 
 
-def make_single(move: FloatArray) -> Moves:
+def make_single(move: FloatArray) -> Move:
     """Write one dense move sparsely, its zeros left out."""
     arms = np.flatnonzero(move)
-    return Moves(arms[None, :].astype(np.int64), move[None, arms], np.array([arms.size], dtype=np.int64))
+    return Move(Moves(arms[None, :].astype(np.int64), move[None, arms], np.array([arms.size], dtype=np.int64)), 0)
 
 
 def draw_move(rng: Generator, K: int) -> FloatArray:
@@ -58,10 +66,10 @@ def test_cost_and_alternative_by_lagrange_conditions() -> None:
         family, std = make_gaussian(rng, K)
         means, weights, move = rng.normal(size=K), rng.uniform(1.0, 100.0, size=K), draw_move(rng, K)
         target = float(means @ move + 0.3 * rng.normal())
-        cost, gap = alternative_cost(family, means, weights, make_single(move), 0, target)
+        cost, gap = alternative_cost(family, means, weights, make_single(move), target)
         assert gap == pytest.approx(target - means @ move, abs=1e-12)
         alternative = np.full(K, np.nan)
-        write_nearest_alternative(family, means, weights, make_single(move), 0, target, alternative)
+        write_nearest_alternative(family, means, weights, make_single(move), target, alternative)
         if np.abs((alternative - means) / std).max() >= 9.99:
             continue  # clipped, and no longer the nearest
         assert alternative @ move == pytest.approx(target, abs=1e-10)
@@ -94,7 +102,7 @@ def test_cost_by_a_general_solver() -> None:
             options={"ftol": 1e-13},
         )
         assert solution.success
-        assert alternative_cost(family, means, weights, make_single(move), 0, target)[0] == pytest.approx(
+        assert alternative_cost(family, means, weights, make_single(move), target)[0] == pytest.approx(
             solution.fun, rel=1e-5
         )
 
@@ -102,7 +110,7 @@ def test_cost_by_a_general_solver() -> None:
 def test_moves_of_no_length_cost_infinity() -> None:
     family = make_family("gaussian", 3, 1.0)
     nowhere = Moves(np.zeros((1, 4), dtype=np.int64), np.zeros((1, 4)), np.zeros(1, dtype=np.int64))
-    cost, gap = alternative_cost(family, np.ones(3), np.ones(3), nowhere, 0, 0.5)
+    cost, gap = alternative_cost(family, np.ones(3), np.ones(3), Move(nowhere, 0), 0.5)
     assert cost == np.inf
     assert gap == 0.5
 
@@ -135,7 +143,7 @@ def test_without_tolerance_the_neighbours_suffice(family_of_sets: str) -> None:
         others = vertices[np.abs(vertices - policy).max(axis=1) > 1e-9]
         family, std = make_gaussian(rng, K)
         pulls = rng.integers(1, 1000, size=K).astype(np.float64)
-        least, worst = least_statistic(family, means, pulls, moves, count, 0.0, True)
+        least, worst = least_statistic(family, means, pulls, Rivals(moves, count), 0.0, True)
         if len(others) == 0:
             assert (least, worst) == (np.inf, -1)
             continue
@@ -163,7 +171,7 @@ def test_with_tolerance_the_neighbours_do_not_suffice() -> None:
         others = vertices[np.abs(vertices - policy).max(axis=1) > 1e-9]
         family, std = make_gaussian(rng, K)
         pulls = rng.integers(1, 1000, size=K).astype(np.float64)
-        least, _ = least_statistic(family, means, pulls, moves, count, 0.5, True)
+        least, _ = least_statistic(family, means, pulls, Rivals(moves, count), 0.5, True)
         everywhere = dense_statistics(means, std, pulls, policy, others, 0.5).min()
         assert least >= everywhere * (1.0 - 1e-9)
         strictly += least > 1.01 * everywhere
@@ -203,11 +211,11 @@ def test_statistics_of_all_vertices() -> None:
                 continue
             for r in (0.0, 0.3):
                 expected = dense_statistics(means, std, pulls, policy, vertex[None, :], r)[0]
-                assert move_statistic(family, means, pulls, move, 0, r, True) == pytest.approx(expected, rel=1e-6)
+                assert move_statistic(family, means, pulls, Move(move, 0), r, True) == pytest.approx(expected, rel=1e-6)
             # As printed in the paper, (r - gap)^2, for either sign.
             gap = float(means @ (policy - vertex))
             printed = (0.3 - gap) ** 2 / (2.0 * float((dense**2 * std**2 / pulls).sum()))
-            assert move_statistic(family, means, pulls, move, 0, -0.3, False) == pytest.approx(printed, rel=1e-6)
+            assert move_statistic(family, means, pulls, Move(move, 0), -0.3, False) == pytest.approx(printed, rel=1e-6)
             seen += 1
     assert seen >= 200
 
@@ -216,5 +224,5 @@ def test_one_sided_statistics_of_better_moves_are_zero() -> None:
     family = make_family("gaussian", 2, 1.0)
     better = make_single(np.array([-1.0, 1.0]))
     means, pulls = np.array([0.0, 1.0]), np.array([10.0, 10.0])
-    assert move_statistic(family, means, pulls, better, 0, 0.0, True) == 0.0
-    assert move_statistic(family, means, pulls, better, 0, 0.0, False) == pytest.approx(1.0 / (2.0 * 0.2))
+    assert move_statistic(family, means, pulls, better, 0.0, True) == 0.0
+    assert move_statistic(family, means, pulls, better, 0.0, False) == pytest.approx(1.0 / (2.0 * 0.2))

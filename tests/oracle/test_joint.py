@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from oracle.joint import make_evidence
 from polyarm._types import FloatArray
 from polyarm.bounds.joint import JointTime, joint_time, why_no_joint_time
 from polyarm.certify.evidence import Evidence, cost_statistic, witness_value
@@ -31,9 +32,11 @@ def solve(name: str, **changes: Any) -> JointTime:
     return found
 
 
-def evidence_of(model: Model, means: FloatArray, rows: FloatArray, allocation: FloatArray) -> Evidence:
-    return Evidence(
-        means, rows, model.reward_noise / allocation, model.row_noise / allocation, model.known, np.zeros(2)
+def evidence_of(
+    model: Model, means: FloatArray, rows: FloatArray, allocation: FloatArray, answer: FloatArray
+) -> Evidence:
+    return make_evidence(
+        means, rows, model.reward_noise / allocation, model.row_noise / allocation, model.known, answer, model.r
     )
 
 
@@ -72,13 +75,13 @@ def test_what_is_certified_survives_a_brute_force() -> None:
     model, means, rows = load("setup2-hard", r=0.1)
     found = joint_time(model, means, rows)
     assert found is not None
-    evidence = evidence_of(model, means, rows, found.allocation)
+    evidence = evidence_of(model, means, rows, found.allocation, found.answer)
     assert cost_statistic(evidence, found.answer) >= (1.0 - 1e-9) / found.certified
     rng = np.random.default_rng(5)
 
     def value(logits: FloatArray) -> float:
         q = np.exp(logits - logits.max())
-        return float(witness_value(evidence, found.answer, q / q.sum(), model.r))
+        return float(witness_value(evidence, q / q.sum()))
 
     least = math.inf
     for _ in range(60):
@@ -93,8 +96,8 @@ def test_the_value_of_the_plan_is_that_of_its_closest_witness() -> None:
     model, means, rows = load("setup1-hard", r=0.2)
     found = joint_time(model, means, rows)
     assert found is not None
-    evidence = evidence_of(model, means, rows, found.allocation)
-    value = min(cost_statistic(evidence, found.answer), witness_value(evidence, found.answer, found.closest, model.r))
+    evidence = evidence_of(model, means, rows, found.allocation, found.answer)
+    value = min(cost_statistic(evidence, found.answer), witness_value(evidence, found.closest))
     assert value == pytest.approx(1.0 / found.time, rel=1e-6)
     assert found.allocation.sum() == pytest.approx(1.0)
     assert found.answer.sum() == pytest.approx(1.0)
@@ -130,15 +133,13 @@ def test_more_pulls_of_any_arm_are_never_worse() -> None:
     model, means, rows = load("setup2-easy", r=0.1)
     found = joint_time(model, means, rows)
     assert found is not None
-    before = evidence_of(model, means, rows, found.allocation)
+    before = evidence_of(model, means, rows, found.allocation, found.answer)
     for arm in range(means.size):
         more = found.allocation.copy()
         more[arm] *= 1.5
-        after = evidence_of(model, means, rows, more)
+        after = evidence_of(model, means, rows, more, found.answer)
         assert cost_statistic(after, found.answer) >= cost_statistic(before, found.answer)
-        assert witness_value(after, found.answer, found.closest, model.r) >= witness_value(
-            before, found.answer, found.closest, model.r
-        )
+        assert witness_value(after, found.closest) >= witness_value(before, found.closest)
 
 
 def make_problem(known: tuple[bool, ...], r: float) -> tuple[Problem, FloatArray, FloatArray]:

@@ -17,11 +17,20 @@ from polyarm.bounds.characteristic import (
     moves_to,
 )
 from polyarm.bounds.lower import compute_bounds, find_gammas, make_truth, relaxed_time
-from polyarm.bounds.maxmin import STEP_FLOOR, linearise, make_maxmin_work, solve_maxmin, solve_penalised
+from polyarm.bounds.maxmin import (
+    STEP_FLOOR,
+    Effort,
+    Weights,
+    linearise,
+    make_maxmin_work,
+    solve_maxmin,
+    solve_penalised,
+)
 from polyarm.environments.instances import load_instance
 from polyarm.families.family import Family
 from polyarm.model import build_model
 from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp
+from polyarm.polytope.neighbours import Rivals
 from polyarm.problem import Constraint, Problem
 
 
@@ -29,6 +38,10 @@ def gaussian(scale: FloatArray) -> Family:
     n_arms = scale.size
     problem = Problem(arms=tuple(map(str, range(n_arms))), reward_std=tuple(scale.tolist()), delta=0.1, r=0.0)
     return build_model(problem).family
+
+
+def rivals_of(alternatives: Alternatives) -> Rivals:
+    return Rivals(alternatives.moves, alternatives.count)
 
 
 def dense_changes(alternatives: Alternatives) -> FloatArray:
@@ -174,11 +187,9 @@ def test_bound_is_valid_after_any_number_of_iterations() -> None:
         best = 1.0 / characteristic_time(gaussian(scale), means, alternatives, columns, 0.0).time
         work = make_maxmin_work(alternatives.count, n_arms, d)
         allocation = np.full(n_arms, 1.0 / n_arms)
-        q, nu = rng.uniform(0.1, 1.0, alternatives.count), np.zeros(d)
-        linearise(gaussian(scale), means, allocation, alternatives.moves, alternatives.count, 0.0, work)
-        value, bound = solve_maxmin(
-            alternatives.moves, alternatives.count, columns, STEP_FLOOR, 2, 0.0, q, nu, work, allocation
-        )
+        warm, rivals = Weights(rng.uniform(0.1, 1.0, alternatives.count), np.zeros(d)), rivals_of(alternatives)
+        linearise(gaussian(scale), means, allocation, rivals, 0.0, work)
+        value, bound = solve_maxmin(rivals, columns, Effort(STEP_FLOOR, 2, 0.0), warm, work, allocation)
         assert bound >= best * (1.0 - 1e-5)
         assert value <= bound * (1.0 + 1e-9)
 
@@ -196,10 +207,9 @@ def test_penalised_problem_against_cvxpy(size: float) -> None:
         strength = 0.5 * (dense_changes(alternatives) @ means) ** 2
         work = make_maxmin_work(alternatives.count, n_arms, 0)
         q, allocation = np.ones(alternatives.count), np.full(n_arms, 1.0 / n_arms)
-        linearise(gaussian(scale), means, allocation, alternatives.moves, alternatives.count, 0.0, work)
-        value, bound = solve_penalised(
-            alternatives.moves, alternatives.count, penalty, 20_000, 1e-6, q, work, allocation
-        )
+        rivals = rivals_of(alternatives)
+        linearise(gaussian(scale), means, allocation, rivals, 0.0, work)
+        value, bound = solve_penalised(rivals, penalty, Effort(0.0, 20_000, 1e-6), q, work, allocation)
         w, z = cp.Variable(n_arms, nonneg=True), cp.Variable()
         limits: list[Any] = [cp.sum(w) == 1]
         for v in range(alternatives.count):

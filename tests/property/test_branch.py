@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, search_densely, witness_values
+from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, make_evidence, search_densely, witness_values
+from oracle.records import spoil
 from oracle.reference import FloatArray, Generator
-from polyarm._arena import make_arena
 from polyarm.certify import search as branch
-from polyarm.certify.evidence import Evidence, cost_statistic, witness_value
-from polyarm.certify.search import CERTIFIED, UNRESOLVED, WITNESS, search_witness, size_branch
+from polyarm.certify.evidence import cost_statistic, witness_value
+from polyarm.certify.search import CERTIFIED, UNRESOLVED, WITNESS, Task, make_search_work, search_witness
 
 ACCURACY = 0.03
 MAX_NODES = 3000
@@ -34,8 +34,8 @@ def search_exactly(
 ) -> Result:
     """Bound the statistic itself."""
     q = first_witness(case)
-    start = witness_value(case.evidence, case.answer, q, case.r)
-    return run(case, start, ACCURACY, 0.0, penalty, max_nodes, q, search)
+    start = float(witness_value(case.evidence, q))
+    return run(case, Task(start, ACCURACY, 0.0, penalty, max_nodes), q, search)
 
 
 def decide(
@@ -43,27 +43,14 @@ def decide(
 ) -> Result:
     """Decide whether the statistic exceeds a threshold."""
     q = np.full(case.answer.size, np.nan)
-    return run(case, threshold, 0.0, threshold, penalty, max_nodes, q, search)
+    return run(case, Task(threshold, 0.0, threshold, penalty, max_nodes), q, search)
 
 
-def run(
-    case: Case,
-    start: float,
-    accuracy: float,
-    enough: float,
-    penalty: float,
-    max_nodes: int,
-    q: FloatArray,
-    search: Any,
-) -> Result:
-    n_arms, d = case.shape
-    arena = make_arena(size_branch(n_arms, d))
+def run(case: Case, task: Task, q: FloatArray, search: Any) -> Result:
+    work = make_search_work(*case.shape)
     # Scratch that was never written must not matter: what an earlier search left there certainly does not.
-    arena.floats[:] = np.nan
-    arena.ints[:] = -7
-    outcome, nodes, bound = search(
-        case.evidence, case.answer, case.r, start, accuracy, enough, penalty, max_nodes, arena, q
-    )
+    spoil(work)
+    outcome, nodes, bound = search(case.evidence, task, work, q)
     return int(outcome), int(nodes), float(bound), q
 
 
@@ -73,8 +60,9 @@ def check_witness(case: Case, q: FloatArray, claimed: float) -> None:
     assert q.min() >= 0.0
     assert q.sum() == pytest.approx(1.0, abs=1e-9)
     assert (e.rows[e.known] @ q).max(initial=0.0) <= 1.01 * KNOWN_ROW
-    relaxed = Case(e._replace(rows=e.rows - 1.01 * KNOWN_ROW * e.known[:, None]), case.answer, case.r, case.inside)
-    assert float(witness_values(relaxed, q[None])[0]) == pytest.approx(claimed, rel=1e-6, abs=1e-9)
+    assert float(witness_values(case.relaxed(1.01 * KNOWN_ROW), q[None])[0]) == pytest.approx(
+        claimed, rel=1e-6, abs=1e-9
+    )
 
 
 def draw_shape(rng: Generator) -> tuple[int, int]:
@@ -100,12 +88,12 @@ def test_values_agree_with_their_formulas(flavour: str) -> None:
         mixes = draw_mixes(rng, 5, n_arms)
         expected = witness_values(case, mixes)
         for q, value in zip(mixes, expected, strict=True):
-            found = witness_value(e, case.answer, q, case.r)
+            found = witness_value(e, q)
             assert found == pytest.approx(value, rel=1e-8, abs=1e-12) or not np.isfinite(value)
             worst = (e.rows[e.known] @ q).max(initial=0.0)
             if not np.isfinite(value) and worst > 2 * KNOWN_ROW:
                 assert found == np.inf
-        if e.extras.any():
+        if e.terms.spread > 0.0:
             continue  # the centre of an averaged certificate is no answer: its costs are tested otherwise
         slack = np.maximum(-(e.rows @ case.answer), 0.0)
         unknown = ~e.known
@@ -115,7 +103,7 @@ def test_values_agree_with_their_formulas(flavour: str) -> None:
 
 def test_the_answer_is_no_witness_against_itself() -> None:
     case = draw_case(np.random.default_rng(2), 4, 2, "plain")
-    assert witness_value(case.evidence, case.answer, case.answer, case.r) == np.inf
+    assert witness_value(case.evidence, case.answer) == np.inf
 
 
 # -- Validity of the bound -------------------------------------------------------------------------------------
@@ -158,15 +146,16 @@ def test_few_arms_and_rows_are_resolved(flavour: str) -> None:
 
 def test_a_cell_without_mixes_that_satisfy_the_known_rows_is_excluded() -> None:
     """Half of the simplex is forbidden, so half of the cells are empty: one cut, and the search is over."""
-    evidence = Evidence(
+    evidence = make_evidence(
         mu=np.zeros(2),
         rows=np.array([[1.0, -0.9], [-1.0, -1.0]]),
         mu_var=np.full(2, 0.01),
         row_var=np.array([[0.0, 0.0], [0.01, 0.01]]),
         known=np.array([True, False]),
-        extras=np.zeros(2),
+        centre=np.array([0.2, 0.8]),
+        tolerance=0.5,
     )
-    case = Case(evidence, np.array([0.2, 0.8]), 0.5, np.array([0.0, 1.0]))
+    case = Case(evidence, np.array([0.0, 1.0]))
     assert search_exactly(case)[0] == CERTIFIED
 
 
@@ -176,23 +165,25 @@ def test_an_answer_of_one_arm_is_resolved_beside_a_known_row() -> None:
         n_arms = int(rng.integers(3, 9))
         rows = rng.normal(size=(1, n_arms))
         rows[0, 0] = -1.0
-        evidence = Evidence(
+        arm = np.eye(n_arms)[0]
+        evidence = make_evidence(
             0.1 * rng.normal(size=n_arms),
             rows,
             1.0 / rng.uniform(10.0, 100.0, size=n_arms),
             np.zeros((1, n_arms)),
             np.ones(1, dtype=np.bool_),
-            np.zeros(2),
+            centre=arm,
+            tolerance=0.4,
         )
-        arm = np.eye(n_arms)[0]
-        assert search_exactly(Case(evidence, arm, 0.4, arm))[0] == CERTIFIED
+        assert search_exactly(Case(evidence, arm))[0] == CERTIFIED
 
 
 def test_a_witness_exactly_at_the_threshold_is_written() -> None:
-    evidence = Evidence(
-        np.zeros(2), np.zeros((0, 2)), np.ones(2), np.zeros((0, 2)), np.zeros(0, dtype=np.bool_), np.zeros(2)
+    equal, nothing = np.array([0.5, 0.5]), np.zeros((0, 2))
+    evidence = make_evidence(
+        np.zeros(2), nothing, np.ones(2), nothing, np.zeros(0, dtype=np.bool_), centre=equal, tolerance=1.0
     )
-    case = Case(evidence, np.array([0.5, 0.5]), 1.0, np.array([0.5, 0.5]))
+    case = Case(evidence, equal)
     outcome, _, value, q = decide(case, float(witness_values(case, np.eye(2))[0]))
     assert outcome == WITNESS
     check_witness(case, q, value)
@@ -314,7 +305,7 @@ def check_same(case: Case, other: Case, penalty: float) -> bool:
     if outcome != CERTIFIED or not 0.0 < bound < np.inf:
         return False
     again, _, other_bound, _ = search_exactly(other, penalty)
-    if again == UNRESOLVED and (case.evidence.known.any() or case.evidence.extras.any()):
+    if again == UNRESOLVED and (case.evidence.known.any() or case.evidence.terms.spread > 0.0):
         return False  # the cases that are hard, see test_few_arms_and_rows_are_resolved
     assert again == CERTIFIED
     assert (1.0 - ACCURACY) * bound * (1.0 - 1e-6) <= other_bound <= bound / (1.0 - ACCURACY) * (1.0 + 1e-6)

@@ -11,7 +11,7 @@ from contract.suitable import make_instance
 from polyarm import Instance, make_explorer
 from polyarm.engine.session import Session
 from polyarm.errors import NoFeasibleMix
-from polyarm.rules.base import INFEASIBLE, STATUS, STOPPED
+from polyarm.round import INFEASIBLE, STOPPED
 
 
 def make(costs: list[float]) -> Instance:
@@ -32,7 +32,7 @@ def finish(instance: Instance, policy: str, seed: int) -> Session:
 def test_a_proved_answer_is_recommended() -> None:
     for seed in range(10):
         session = finish(make([-0.6, 0.1, 0.1]), "pessimistic", seed)
-        if session.round.counters[STATUS] == STOPPED:
+        if session.round.now.status == STOPPED:
             assert session.recommend().stopped
 
 
@@ -40,7 +40,7 @@ def test_nothing_is_recommended_when_nothing_can_be() -> None:
     alarms = 0
     for seed in range(10):
         session = finish(make([0.5, 0.6, 0.7]), "optimistic", seed)
-        if session.round.counters[STATUS] == INFEASIBLE:
+        if session.round.now.status == INFEASIBLE:
             alarms += 1
             with pytest.raises(NoFeasibleMix):
                 session.recommend()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from polyarm import InvalidInput, Session, load_instance, make_explorer
-from polyarm.rules.base import PENDING, STEPS
 
 Saved = dict[str, Any]
 
@@ -25,9 +24,9 @@ def saved() -> Saved:
     return healthy
 
 
-def counter(index: int, value: Any) -> Callable[[Saved], None]:
+def now(name: str, value: Any) -> Callable[[Saved], None]:
     def damage(saved: Saved) -> None:
-        saved["state"]["round"]["counters"][index] = value
+        saved["state"]["round"]["now"][name] = value
 
     return damage
 
@@ -49,12 +48,12 @@ def rng_state(value: Any) -> Callable[[Saved], None]:
 DAMAGE: dict[str, Callable[[Saved], None]] = {
     "no settings": lambda saved: saved.update(settings=[]),
     "no seed": lambda saved: saved.update(seed=None),
-    "pending arm does not exist": counter(PENDING, 99),
-    "pending arm below none": counter(PENDING, -7),
-    "steps below zero": counter(STEPS, -20),
-    "steps not whole": counter(STEPS, 20.5),
-    "steps as text": counter(STEPS, "20"),
-    "steps beyond 64 bits": counter(STEPS, 10**30),
+    "pending arm does not exist": now("pending", 99),
+    "pending arm below none": now("pending", -7),
+    "steps below zero": now("steps", -20),
+    "steps not whole": now("steps", 20.5),
+    "steps as text": now("steps", "20"),
+    "steps beyond 64 bits": now("steps", 10**30),
     "pulls are null": pulls([None] * 7),
     "pulls in another shape": pulls([[1.0]] * 7),
     "rng state below zero": rng_state(-1),

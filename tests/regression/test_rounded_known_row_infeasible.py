@@ -8,11 +8,11 @@ import numpy as np
 from scipy import stats
 
 from contract.suitable import make_instance
+from oracle.joint import make_evidence
 from polyarm import make_explorer
-from polyarm._arena import make_arena
-from polyarm.certify.evidence import Evidence, witness_value
-from polyarm.certify.search import CERTIFIED, search_witness, size_branch
-from polyarm.rules.base import INFEASIBLE, STATUS
+from polyarm.certify.evidence import witness_value
+from polyarm.certify.search import CERTIFIED, Task, make_search_work, search_witness
+from polyarm.round import INFEASIBLE
 
 
 def test_a_feasible_problem_is_not_proved_infeasible() -> None:
@@ -29,7 +29,7 @@ def test_a_feasible_problem_is_not_proved_infeasible() -> None:
         while not session.stopped and session.steps < 200:
             arm = session.ask()
             session.tell(arm, rng.standard_normal(), [costs[arm] + rng.standard_normal()])
-        alarms += int(session.round.counters[STATUS]) == INFEASIBLE
+        alarms += int(session.round.now.status) == INFEASIBLE
     assert stats.binomtest(alarms, runs, 0.1, alternative="greater").pvalue > 1e-3
 
 
@@ -38,16 +38,16 @@ def test_the_search_without_rewards_forgives_round_off() -> None:
     rng = np.random.default_rng(1)
     mix = np.array([1.0, 0.0, 0.0])
     for _ in range(200):
-        evidence = Evidence(
+        evidence = make_evidence(
             mu=np.zeros(3),
             rows=np.array([[5.6e-17, 1.0, 1.0], [0.05, *rng.normal(size=2)]]),
             mu_var=np.zeros(3),
             row_var=np.vstack([np.zeros(3), 1.0 / rng.uniform(10.0, 1000.0, size=3)]),
             known=np.array([True, False]),
-            extras=np.zeros(2),
+            centre=np.full(3, 1.0 / 3.0),
+            tolerance=0.0,
         )
-        answer = np.full(3, 1.0 / 3.0)
-        threshold = 1.5 * witness_value(evidence, answer, mix, 0.0)
-        arena, witness = make_arena(size_branch(3, 2)), np.zeros(3)
-        outcome, _, _ = search_witness(evidence, answer, 0.0, threshold, 0.0, threshold, 200.0, 500, arena, witness)
+        threshold = 1.5 * witness_value(evidence, mix)
+        task = Task(threshold, 0.0, threshold, 200.0, 500)
+        outcome, _, _ = search_witness(evidence, task, make_search_work(3, 2), np.zeros(3))
         assert outcome != CERTIFIED

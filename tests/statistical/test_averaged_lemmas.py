@@ -15,18 +15,14 @@ from scipy.stats import binomtest
 from contract.suitable import make_instance
 from polyarm._compile import kernel
 from polyarm.certify.blocks import (
-    MAX_STARTS,
-    REWARD_THRESHOLD,
-    ROW_FLOOR,
-    Levels,
-    Starts,
+    Start,
     add_block,
     begin,
     cost_evidence,
-    make_starts,
+    find_thresholds,
+    make_start,
     row_variance,
-    write_evidence,
-    write_thresholds,
+    write_block_evidence,
 )
 from polyarm.certify.evidence import Evidence, make_evidence, witness_value
 from polyarm.model import Model, build_model
@@ -38,23 +34,23 @@ LEVEL = 1e-3
 
 @kernel
 def count_crossings(
-    seed: int, runs: int, two_point: bool, levels: Levels, model: Model, evidence: Evidence, starts: Starts
+    seed: int, runs: int, two_point: bool, model: Model, evidence: Evidence, start: Start
 ) -> tuple[int, int]:
     """Return in how many runs the cost test of the first row, and the reward test at a fixed q, ever pass."""
     np.random.seed(seed)
     K, d = ARMS, ROWS
-    centre, thresholds, uniform = np.zeros(K), np.zeros(2), np.full(K, 1.0 / K)
+    uniform = np.full(K, 1.0 / K)
     cost_crossings, reward_crossings = 0, 0
     for _ in range(runs):
-        starts.weight[0] = starts.earned[0] = 0.0
-        for sums in (starts.v, starts.u, starts.z, starts.rewards, starts.answer, starts.slack):
-            sums[0] = 0.0
-        starts.rows[0] = 0.0
+        start.terms.weight = start.terms.earned = 0.0
+        for sums in (start.v, start.u, start.z, start.rewards, start.answer, start.slack):
+            sums[:] = 0.0
+        start.rows[:] = 0.0
         q = np.random.rand(K) ** 3
         q /= q.sum()
         pulls, rewards, costs = np.zeros(K), np.zeros(K), np.zeros((d, K))
         answer, allocation = uniform.copy(), uniform.copy()
-        begin(0, 0.0, 400.0, uniform, uniform, model, starts)
+        begin(start, 0.0, 400.0, uniform, uniform, model)
         cost_crossed, reward_crossed = False, False
         for k in range(BLOCKS):
             if k > 0:
@@ -79,14 +75,13 @@ def count_crossings(
                         rows[i, a] = noise
                         costs[i, a] += counts[a] * noise
                 pulls[a] += counts[a]
-            add_block(0, counts, answer, means, rows, starts)
-            found = cost_evidence(
-                starts.slack[0, 0], row_variance(0, 0, model, starts), starts.predicted[0, 0], levels.cost_log[0]
-            )
-            cost_crossed |= found >= levels.cost_log[0]
-            write_thresholds(0, levels, model, starts, thresholds)
-            r = write_evidence(0, 0.0, thresholds[ROW_FLOOR], model, starts, evidence, centre)
-            reward_crossed |= witness_value(evidence, centre, q, r) > thresholds[REWARD_THRESHOLD]
+            add_block(start, counts, answer, means, rows)
+            variance = row_variance(start, 0, model)
+            found = cost_evidence(start.slack[0], variance, start.predicted[0], start.terms.cost_log)
+            cost_crossed |= found >= start.terms.cost_log
+            threshold, floor = find_thresholds(start, model)
+            write_block_evidence(start, floor, model, evidence)
+            reward_crossed |= witness_value(evidence, q) > threshold
         cost_crossings += cost_crossed
         reward_crossings += reward_crossed
     return cost_crossings, reward_crossings
@@ -99,11 +94,10 @@ def count_crossings(
 def test_crossings_stay_below_delta(two_point: bool, delta: float, cost_rate: float, reward_rate: float) -> None:
     rows = [{"name": f"c{i}", "bound": 0.0, "std": 1.0} for i in range(ROWS)]
     nothing = np.zeros((ROWS, ARMS)).tolist()
-    model = build_model(make_instance([0.0] * ARMS, nothing, rows, delta=delta, noise="independent").problem)
-    each = np.full(MAX_STARTS, math.log(1.0 / delta))
-    costs, rewards = count_crossings(
-        7, RUNS, two_point, Levels(each, each, ROWS), model, make_evidence(ARMS, ROWS), make_starts(ARMS, ROWS)
-    )
+    model = build_model(make_instance([0.0] * ARMS, nothing, rows, delta=delta, r=0.0, noise="independent").problem)
+    start = make_start(0, delta, model.independent, model)
+    start.terms.reward_log = start.terms.cost_log = math.log(1.0 / delta)  # each test may spend delta
+    costs, rewards = count_crossings(7, RUNS, two_point, model, make_evidence(ARMS, ROWS), start)
     for crossings, measured in ((costs, cost_rate), (rewards, reward_rate)):
         assert binomtest(crossings, RUNS, delta, alternative="greater").pvalue >= LEVEL
         # The bound is far from tight, so the rate itself is watched too: half as high or twice is another test.

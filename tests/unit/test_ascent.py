@@ -1,17 +1,20 @@
 """The planner: slopes against finite differences, and what a climb may and may not do."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from polyarm.planner.ascent import N_STEPS, AscentWork, Scene, climb, forget, make_memory, size_ascent
 
 from oracle.joint import draw_mixes
-from oracle.reference import FloatArray, Generator
-from polyarm._arena import Arena, make_arena
-from polyarm.bounds import ascent
-from polyarm.certify.pooled import COST, REWARD, make_pricing, write_thresholds
-from polyarm.certify.witnesses import add_witness, make_pool
+from oracle.records import spoil
+from oracle.reference import BoolArray, FloatArray, Generator
+from polyarm.certify.pooled import Pricing, make_pricing, make_worth, weigh_pulls
+from polyarm.certify.witnesses import Pool, add_witness, make_pool
+from polyarm.families.family import make_family
+from polyarm.model import Model
+from polyarm.planner import improve
+from polyarm.planner.improve import Effort, climb, fresh_steps
+from polyarm.planner.objective import PlanWork, Scene, activate, evaluate, forget, make_memory, make_plan_work
 
 SHARPNESS = 25.0
 FLOOR = 1e-4
@@ -28,7 +31,35 @@ class Plan(NamedTuple):
     @property
     def shape(self) -> tuple[int, int]:
         """K and d."""
-        return self.answer.size, self.scene.known.size
+        return self.answer.size, self.scene.model.known.size
+
+
+def make_model(rows: FloatArray, known: BoolArray, reward_noise: FloatArray, row_noise: FloatArray, r: float) -> Model:
+    """A problem whose rows are already in units of their noise, with bounds of zero."""
+    d, n_arms = rows.shape
+    return Model(
+        family=make_family("gaussian", n_arms, tuple(np.sqrt(reward_noise).tolist())),
+        known=known,
+        known_rows=np.where(known[:, None], rows, 0.0),
+        bounds=np.zeros(d),
+        cost_std=np.sqrt(row_noise),
+        factors=np.ones(d),
+        simplex=np.ones((1, n_arms)),
+        known_set=np.vstack([np.ones(n_arms), rows[known]]),
+        reward_noise=reward_noise,
+        row_noise=row_noise,
+        independent=False,
+        delta=0.1,
+        r=r,
+    )
+
+
+def make_scene(mu: FloatArray, rows: FloatArray, model: Model, pool: Pool, pricing: Pricing) -> Scene:
+    """A scene in which the whole exploration is to be planned."""
+    d, n_arms = rows.shape
+    scene = Scene(mu, rows, model, pool, pricing, make_memory(n_arms, d))
+    forget(scene)
+    return scene
 
 
 def draw_plan(rng: Generator, share_known: float = 0.0, proved: bool = True) -> Plan:
@@ -48,20 +79,8 @@ def draw_plan(rng: Generator, share_known: float = 0.0, proved: bool = True) -> 
             add_witness(pool, mix.copy())
     n_known = int(known.sum())
     pricing = make_pricing(proved, float(10.0 ** rng.uniform(0.0, 2.0)), 0.1, n_arms, n_known, d - n_known, False)
-    scene = Scene(
-        mu=mu,
-        rows=rows,
-        known=known,
-        reward_noise=rng.uniform(0.3, 2.0, size=n_arms),
-        row_noise=row_noise,
-        known_set=np.vstack([np.ones(n_arms), rows[known]]),
-        ones=np.ones(n_arms),
-        pool=pool,
-        pricing=pricing,
-        r=r,
-        memory=make_memory(n_arms, d),
-    )
-    forget(mu, rows, scene.memory)
+    model = make_model(rows, known, rng.uniform(0.3, 2.0, size=n_arms), row_noise, r)
+    scene = make_scene(mu, rows, model, pool, pricing)
     allocation = rng.dirichlet(np.full(n_arms, 3.0)) + 0.01
     total = float(10.0 ** rng.uniform(2.0, 4.0))
     if not proved and rng.random() < 0.5:
@@ -71,38 +90,43 @@ def draw_plan(rng: Generator, share_known: float = 0.0, proved: bool = True) -> 
 
 def remember(rng: Generator, scene: Scene, total: float, answer: FloatArray) -> None:
     """Fix a first part of the exploration: a few blocks with answers and allocations of their own."""
-    memory, (d, n_arms) = scene.memory, scene.rows.shape
-    share, v, u, z = float(rng.uniform(0.2, 0.9)), np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
+    memory, model, (d, n_arms) = scene.memory, scene.model, scene.rows.shape
+    share = float(rng.uniform(0.2, 0.9))
+    v, u, z = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
     for _ in range(3):
         spread = (1.0 - share) / 3.0 / (total * (rng.dirichlet(np.full(n_arms, 3.0)) + 0.01))
         given = rng.dirichlet(50.0 * answer + 0.1)
         v, u, z = v + spread, u + spread * given, z + spread * given**2
-    earned = float((1.0 - share) * scene.mu @ answer)
-    memory.scalars[:] = (share, earned, float(scene.reward_noise @ z), float(rng.uniform(0.0, 1.0)))
-    memory.arms[:] = [v, u, scene.mu + 0.05 * rng.normal(size=n_arms)]
-    memory.constraints[:] = [-(1.0 - share) * (scene.rows @ answer), scene.row_noise @ z]
+    memory.terms.share = share
+    memory.terms.earned = float((1.0 - share) * scene.mu @ answer)
+    memory.terms.settled = float(model.reward_noise @ z)
+    memory.terms.floor = float(rng.uniform(0.0, 1.0))
+    memory.spreads[:], memory.cross[:] = v, u
+    memory.means[:] = scene.mu + 0.05 * rng.normal(size=n_arms)
+    memory.slacks[:] = -(1.0 - share) * (scene.rows @ answer)
+    memory.bases[:] = model.row_noise @ z
     memory.rows[:] = scene.rows + 0.05 * rng.normal(size=(d, n_arms))
 
 
 def cut_values(scene: Scene, pulls: FloatArray, answer: FloatArray) -> FloatArray:
     """f_k / beta_k of every unknown row and every witness of the pool, by the formulas."""
-    n_arms = pulls.size
-    effective, thresholds, marks = np.zeros(n_arms), np.zeros(2), np.zeros(n_arms, dtype=np.int64)
-    write_thresholds(scene.pricing, pulls, effective, thresholds, marks)
-    unknown = ~scene.known
-    share, earned, base, floor = scene.memory.scalars
-    v, u, means = scene.memory.arms
-    slacks, bases = scene.memory.constraints[:, unknown]
+    worth, model, memory = make_worth(pulls.size), scene.model, scene.memory
+    weigh_pulls(scene.pricing, pulls, worth)
+    effective, unknown = worth.effective, ~model.known
+    share, earned, base, floor = memory.terms.share, memory.terms.earned, memory.terms.settled, memory.terms.floor
+    v, u = memory.spreads, memory.cross
+    slacks, bases = memory.slacks[unknown], memory.bases[unknown]
     slack = np.maximum(slacks - share * (scene.rows[unknown] @ answer), 0.0)
-    costs = slack**2 / (2.0 * (bases + share * (scene.row_noise[unknown] / effective) @ answer**2)) / thresholds[COST]
+    row_spread = bases + share * (model.row_noise[unknown] / effective) @ answer**2
+    costs = slack**2 / (2.0 * row_spread) / worth.thresholds.cost
     mixes = scene.pool.mixes[: scene.pool.size[0]]
-    gap = np.maximum(scene.r + earned + share * (scene.mu @ answer) - mixes @ means, 0.0)
-    spread = base + (mixes**2 * v - 2.0 * mixes * u + share * (mixes - answer) ** 2 / effective) @ scene.reward_noise
+    gap = np.maximum(model.r + earned + share * (scene.mu @ answer) - mixes @ memory.means, 0.0)
+    spread = base + (mixes**2 * v - 2.0 * mixes * u + share * (mixes - answer) ** 2 / effective) @ model.reward_noise
     values = gap**2 / np.maximum(spread, 1e-30)
     for i in np.flatnonzero(unknown):
-        spread = mixes**2 @ (scene.row_noise[i] * (v + share / effective))
-        values += np.maximum(np.maximum(mixes @ scene.memory.rows[i], 0.0) ** 2 / spread, 2.0 * floor)
-    return np.concatenate([costs, 0.5 * values / thresholds[REWARD]])
+        spread = mixes**2 @ (model.row_noise[i] * (v + share / effective))
+        values += np.maximum(np.maximum(mixes @ memory.rows[i], 0.0) ** 2 / spread, 2.0 * floor)
+    return np.concatenate([costs, 0.5 * values / worth.thresholds.reward])
 
 
 def soft_minimum(scene: Scene, pulls: FloatArray, answer: FloatArray) -> float:
@@ -111,23 +135,20 @@ def soft_minimum(scene: Scene, pulls: FloatArray, answer: FloatArray) -> float:
     return -float(np.logaddexp.reduce(logs)) / SHARPNESS
 
 
-def make_scratch(plan: Plan) -> Arena:
-    n_arms, d = plan.shape
-    arena = make_arena(size_ascent(plan.scene.pool.last_use.size, n_arms, d, int(plan.scene.known.sum())))
-    arena.floats[:] = np.nan
-    return arena
+def make_scratch(plan: Plan) -> PlanWork:
+    work = make_plan_work(plan.scene.pool, plan.scene.model)
+    spoil(work)
+    return work
 
 
-def prepare(plan: Plan) -> tuple[AscentWork, int, float]:
-    """Carve the scratch, list every witness and fill in the score at the start; returns the soft minimum too."""
-    n_arms, d = plan.shape
-    carve: Any = ascent._carve
-    work = carve.py_func(plan.scene.pool.last_use.size, n_arms, d, int(plan.scene.known.sum()), make_scratch(plan))
-    ascent._price_allocation(plan.scene.pricing, plan.allocation, plan.total, work.pulls, work.score)
-    n_active = 0
+def prepare(plan: Plan) -> tuple[PlanWork, float]:
+    """List every witness and fill in the score at the start; returns the soft minimum too."""
+    work = make_scratch(plan)
+    improve._price_allocation(plan.scene, plan.allocation, plan.total, work.pulls, work.score)
+    work.vantage.n_active = 0
     for k in range(plan.scene.pool.size[0]):
-        n_active = ascent._activate(plan.scene, k, n_active, work)
-    return work, n_active, ascent._evaluate(plan.scene, plan.answer, SHARPNESS, n_active, work, work.score)
+        activate(plan.scene, k, work)
+    return work, float(evaluate(plan.scene, plan.answer, SHARPNESS, work, work.score))
 
 
 def run(plan: Plan, iterations: int = 60, total: float | None = None) -> tuple[float, FloatArray, FloatArray]:
@@ -135,18 +156,8 @@ def run(plan: Plan, iterations: int = 60, total: float | None = None) -> tuple[f
     allocation, answer = plan.allocation.copy(), plan.answer.copy()
     if total == 0.0:
         allocation *= plan.total
-    steps = np.full(N_STEPS, 0.3)
-    least = climb(
-        plan.scene,
-        plan.total if total is None else total,
-        FLOOR,
-        SHARPNESS,
-        iterations,
-        steps,
-        allocation,
-        answer,
-        make_scratch(plan),
-    )
+    effort = Effort(plan.total if total is None else total, FLOOR, SHARPNESS, iterations)
+    least = climb(plan.scene, effort, fresh_steps(), allocation, answer, make_scratch(plan))
     return float(least), allocation, answer
 
 
@@ -159,11 +170,12 @@ def test_the_soft_minimum_agrees_with_its_formula(proved: bool, share_known: flo
     rng = np.random.default_rng(1)
     for _ in range(100):
         plan = draw_plan(rng, share_known, proved)
-        work, n_active, soft = prepare(plan)
+        work, soft = prepare(plan)
         pulls = plan.total * plan.allocation
         assert soft == pytest.approx(soft_minimum(plan.scene, pulls, plan.answer), abs=1e-9)
-        d = plan.scene.known.size
-        values = np.delete(work.score.values[: d + n_active], np.flatnonzero(plan.scene.known))
+        known = plan.scene.model.known
+        assert work.vantage.n_active == plan.scene.pool.size[0]
+        values = np.delete(work.score.values[: known.size + work.vantage.n_active], np.flatnonzero(known))
         assert values == pytest.approx(cut_values(plan.scene, pulls, plan.answer), rel=1e-9)
 
 
@@ -173,9 +185,9 @@ def test_gradients_agree_with_finite_differences(proved: bool, share_known: floa
     rng = np.random.default_rng(2)
     for _ in range(100):
         plan = draw_plan(rng, share_known, proved)
-        work, n_active, _ = prepare(plan)
+        work, _ = prepare(plan)
         gradient = np.full(plan.answer.size, np.nan)
-        ascent._write_gradient(plan.scene, plan.answer, n_active, work, gradient)
+        improve._write_gradient(plan.scene, plan.answer, work, gradient)
         pulls = plan.total * plan.allocation
         for a in range(plan.answer.size):
             step = 1e-6 * np.eye(plan.answer.size)[a]
@@ -192,9 +204,9 @@ def test_elasticities_agree_with_finite_differences(proved: bool, share_known: f
     positive = 0
     for _ in range(100):
         plan = draw_plan(rng, share_known, proved)
-        work, n_active, _ = prepare(plan)
+        work, _ = prepare(plan)
         elasticity = np.full(plan.answer.size, np.nan)
-        ascent._write_elasticities(plan.scene, plan.answer, n_active, work, elasticity)
+        improve._write_elasticities(plan.scene, plan.answer, work, elasticity)
         pulls = plan.total * plan.allocation
         for a in range(plan.answer.size):
             change = 1e-5 * np.eye(plan.answer.size)[a]
@@ -229,7 +241,7 @@ def test_a_climb_keeps_its_promises(proved: bool, share_known: float) -> None:
             assert mix.min() >= 0.0
             assert mix.sum() == pytest.approx(1.0, abs=1e-9)
         assert allocation.min() >= FLOOR / (1.0 + allocation.size * FLOOR) * (1.0 - 1e-9)
-        assert (scene.rows[scene.known] @ answer).max(initial=0.0) <= 1e-9
+        assert (scene.rows[scene.model.known] @ answer).max(initial=0.0) <= 1e-9
         assert least == pytest.approx(after.min(), rel=1e-6), "what is claimed is the minimum over the whole pool"
         # The soft minimum never falls, and lies within log(cuts)/sharpness of the true one.
         assert after.min() >= before.min() * before.size ** (-1.0 / SHARPNESS) * (1.0 - 1e-9)
@@ -251,7 +263,7 @@ def test_with_pulls_made_only_the_answer_moves(share_known: float) -> None:
         assert least == pytest.approx(after.min(), rel=1e-6)
         assert after.min() >= before.min() * before.size ** (-1.0 / SHARPNESS) * (1.0 - 1e-9)
         assert answer.sum() == pytest.approx(1.0, abs=1e-9)
-        assert (plan.scene.rows[plan.scene.known] @ answer).max(initial=0.0) <= 1e-9
+        assert (plan.scene.rows[plan.scene.model.known] @ answer).max(initial=0.0) <= 1e-9
         gains.append(after.min() / before.min())
     assert np.mean(np.array(gains) > 1.0) >= 0.8
 
@@ -283,13 +295,9 @@ def test_the_unit_of_the_reward_does_not_matter() -> None:
     for _ in range(60):
         plan = draw_plan(rng, 0.3)
         unit = 2.0 ** int(rng.integers(-6, 7))
-        scene = plan.scene._replace(
-            mu=unit * plan.scene.mu,
-            reward_noise=unit**2 * plan.scene.reward_noise,
-            r=unit * plan.scene.r,
-            memory=make_memory(*plan.shape),
-        )
-        forget(scene.mu, scene.rows, scene.memory)
+        scene, model = plan.scene, plan.scene.model
+        model = make_model(scene.rows, model.known, unit**2 * model.reward_noise, model.row_noise, unit * model.r)
+        scene = make_scene(unit * scene.mu, scene.rows, model, scene.pool, scene.pricing)
         least, allocation, answer = run(plan)
         other, other_allocation, other_answer = run(plan._replace(scene=scene))
         assert other == pytest.approx(least, rel=1e-6)
@@ -314,20 +322,10 @@ def test_an_answer_that_breaks_a_row_finds_back() -> None:
 
 
 def test_an_answer_that_breaks_a_known_row_is_not_kept() -> None:
-    scene = Scene(
-        mu=np.zeros(3),
-        rows=np.array([[0.8, -0.2, -0.2], [-1.0, 0.2, 0.2]]),
-        known=np.array([True, False]),
-        reward_noise=np.full(3, 0.01),
-        row_noise=np.array([[0.0, 0.0, 0.0], [0.01, 0.01, 0.01]]),
-        known_set=np.array([[1.0, 1.0, 1.0], [0.8, -0.2, -0.2]]),
-        ones=np.ones(3),
-        pool=make_pool(3, 2),
-        pricing=make_pricing(True, 1.0, 0.1, 3, 1, 1, False),
-        r=0.5,
-        memory=make_memory(3, 2),
-    )
-    forget(scene.mu, scene.rows, scene.memory)
+    rows, known = np.array([[0.8, -0.2, -0.2], [-1.0, 0.2, 0.2]]), np.array([True, False])
+    row_noise = np.array([[0.0, 0.0, 0.0], [0.01, 0.01, 0.01]])
+    model = make_model(rows, known, np.full(3, 0.01), row_noise, 0.5)
+    scene = make_scene(np.zeros(3), rows, model, make_pool(3, 2), make_pricing(True, 1.0, 0.1, 3, 1, 1, False))
     add_witness(scene.pool, np.array([0.0, 1.0, 0.0]))
     uniform = np.full(3, 1.0 / 3.0)
     _, _, answer = run(Plan(scene, 6.0, uniform, uniform), total=0.0)

@@ -8,28 +8,26 @@ from scipy.special import erfcx
 
 from contract.suitable import make_instance
 from oracle.joint import draw_mixes
+from oracle.records import spoil
 from oracle.reference import FloatArray, Generator
-from polyarm.certify import blocks as averaged
 from polyarm.certify.blocks import (
     COST_SLAB,
+    MAX_STARTS,
     REWARD_SLAB,
-    REWARD_THRESHOLD,
-    ROW_FLOOR,
     START_WEIGHTS,
-    Levels,
-    Starts,
+    Start,
     add_block,
     begin,
     cost_evidence,
-    make_levels,
-    make_starts,
+    find_thresholds,
+    make_start,
     row_variance,
-    write_evidence,
-    write_thresholds,
+    write_block_evidence,
 )
 from polyarm.certify.evidence import make_evidence, witness_value
 from polyarm.model import Model, build_model
 
+R = 0.2
 Block = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # counts, answer, mean rewards, mean rows
 
 
@@ -38,14 +36,21 @@ def draw_model(rng: Generator, n_arms: int, d: int) -> Model:
     rows = [
         {"name": f"c{i}", "bound": 0.0, "std": tuple(rng.uniform(0.5, 2.0, size=n_arms).tolist())} for i in range(d)
     ]
-    return build_model(make_instance([0.0] * n_arms, [[0.0] * n_arms] * d, rows, reward_std=noise).problem)
+    return build_model(make_instance([0.0] * n_arms, [[0.0] * n_arms] * d, rows, reward_std=noise, r=R).problem)
 
 
-def draw_start(rng: Generator, model: Model) -> tuple[Starts, list[Block]]:
-    """A start of number 1 with a few blocks."""
+def make_free_start(model: Model) -> Start:
+    """A start whose thresholds do not pay for delta."""
+    start = make_start(1, model.delta, model.independent, model)
+    start.terms.reward_log = start.terms.cost_log = 0.0
+    return start
+
+
+def draw_start(rng: Generator, model: Model) -> tuple[Start, list[Block]]:
+    """A start with a few blocks."""
     d, n_arms = model.known_rows.shape
-    starts = make_starts(n_arms, d)
-    begin(1, 100.0, 400.0, rng.dirichlet(np.full(n_arms, 5.0)), rng.dirichlet(np.ones(n_arms)), model, starts)
+    start = make_free_start(model)
+    begin(start, 100.0, 400.0, rng.dirichlet(np.full(n_arms, 5.0)), rng.dirichlet(np.ones(n_arms)), model)
     blocks = []
     for _ in range(int(rng.integers(1, 6))):
         block: Block = (
@@ -54,16 +59,16 @@ def draw_start(rng: Generator, model: Model) -> tuple[Starts, list[Block]]:
             np.asarray(rng.normal(size=n_arms)),
             rng.normal(size=(d, n_arms)),
         )
-        add_block(1, *block, starts)
+        add_block(start, *block)
         blocks.append(block)
-    return starts, blocks
+    return start, blocks
 
 
-def statistic(model: Model, starts: Starts, blocks: list[Block], q: FloatArray, r: float, kap: float) -> float:
+def statistic(model: Model, start: Start, blocks: list[Block], q: FloatArray, kap: float) -> float:
     """What the reward test compares with b_0, straight from its definition."""
     sizes = [float(counts.sum()) for counts, *_ in blocks]
-    lam, anchor, noise = starts.lam[1], starts.anchor[1], model.reward_noise
-    D_0 = sum(n * (r - m @ (q - p)) for n, (_, p, m, _) in zip(sizes, blocks, strict=True))
+    lam, anchor, noise = start.lam, start.anchor, model.reward_noise
+    D_0 = sum(n * (R - m @ (q - p)) for n, (_, p, m, _) in zip(sizes, blocks, strict=True))
     V_0 = sum(n**2 * (noise * (q - p) ** 2 / counts).sum() for n, (counts, p, _, _) in zip(sizes, blocks, strict=True))
     Lam_0 = (noise * lam * ((q - anchor) ** 2 + 0.3 * anchor**2)).sum()
     total = max(D_0, 0.0) ** 2 / (2.0 * (V_0 + Lam_0))
@@ -80,26 +85,27 @@ def test_the_reward_statistic_is_what_its_definition_says() -> None:
     for _ in range(100):
         n_arms, d = int(rng.integers(2, 7)), int(rng.integers(0, 4))
         model = draw_model(rng, n_arms, d)
-        starts, blocks = draw_start(rng, model)
-        evidence, centre, kap = make_evidence(n_arms, d), np.zeros(n_arms), float(rng.uniform(0.0, 1.0))
-        r = write_evidence(1, 0.2, kap, model, starts, evidence, centre)
+        start, blocks = draw_start(rng, model)
+        evidence, kap = make_evidence(n_arms, d), float(rng.uniform(0.0, 1.0))
+        spoil(evidence)
+        write_block_evidence(start, kap, model, evidence)
         for q in draw_mixes(rng, 5, n_arms):
-            expected = statistic(model, starts, blocks, q, 0.2, kap)
-            assert witness_value(evidence, centre, q, r) == pytest.approx(expected, rel=1e-8)
+            expected = statistic(model, start, blocks, q, kap)
+            assert witness_value(evidence, q) == pytest.approx(expected, rel=1e-8)
 
 
 def test_the_cost_evidence_is_the_mean_of_three_exponentials() -> None:
     rng = np.random.default_rng(2)
     for _ in range(50):
         model = draw_model(rng, 3, 1)
-        starts, blocks = draw_start(rng, model)
+        start, blocks = draw_start(rng, model)
         D = -sum(float(c.sum()) * float(G[0] @ p) for c, p, _, G in blocks)
         V = sum(float(c.sum()) ** 2 * float((model.row_noise[0] * p**2 / c).sum()) for c, p, _, _ in blocks)
-        assert starts.slack[1, 0] == pytest.approx(D)
-        assert row_variance(1, 0, model, starts) == pytest.approx(V)
-        th = math.sqrt(2.0 * 3.0 / starts.predicted[1, 0])
+        assert start.slack[0] == pytest.approx(D)
+        assert row_variance(start, 0, model) == pytest.approx(V)
+        th = math.sqrt(2.0 * 3.0 / start.predicted[0])
         mean = sum(w * math.exp(x * D - x * x * V / 2) for w, x in ((0.25, th / 1.7), (0.5, th), (0.25, 1.7 * th)))
-        assert cost_evidence(D, V, starts.predicted[1, 0], 3.0) == pytest.approx(math.log(mean), rel=1e-9)
+        assert cost_evidence(D, V, start.predicted[0], 3.0) == pytest.approx(math.log(mean), rel=1e-9)
 
 
 def test_the_ratios_bound_variance_over_precision_for_every_witness() -> None:
@@ -107,18 +113,16 @@ def test_the_ratios_bound_variance_over_precision_for_every_witness() -> None:
     rng = np.random.default_rng(3)
     for _ in range(200):
         model = draw_model(rng, int(rng.integers(2, 7)), 2)
-        starts, blocks = draw_start(rng, model)
-        thresholds = np.zeros(2)
-        levels = Levels(np.zeros(6), np.zeros(6), 2)
-        write_thresholds(1, levels, model, starts, thresholds)
-        lam, anchor, noise = starts.lam[1], starts.anchor[1], model.reward_noise
+        start, blocks = draw_start(rng, model)
+        threshold, floor = find_thresholds(start, model)
+        lam, anchor, noise = start.lam, start.anchor, model.reward_noise
         for q in draw_mixes(rng, 20, lam.size):
             V_0 = sum(c.sum() ** 2 * (noise * (q - p) ** 2 / c).sum() for c, p, _, _ in blocks)
             L_0 = 0.5 * math.log1p(V_0 / (noise * lam * ((q - anchor) ** 2 + 0.3 * anchor**2)).sum())
-            L_c = 0.5 * math.log1p(float((starts.v[1] * q**2).sum() / (lam * q**2).sum()))
+            L_c = 0.5 * math.log1p(float((start.v * q**2).sum() / (lam * q**2).sum()))
             needed = L_0 - math.log(2 * REWARD_SLAB) + 2 * (L_c - math.log(2 * COST_SLAB))
-            assert thresholds[REWARD_THRESHOLD] >= needed - 1e-9
-            assert thresholds[ROW_FLOOR] >= L_c - math.log(2 * COST_SLAB) + math.log(1 - COST_SLAB) - 1e-9
+            assert threshold >= needed - 1e-9
+            assert floor >= L_c - math.log(2 * COST_SLAB) + math.log(1 - COST_SLAB) - 1e-9
 
 
 def mixture(z: FloatArray, L: float, slab: float) -> FloatArray:
@@ -148,24 +152,31 @@ def test_with_its_floor_a_term_never_exceeds_its_supermartingale(slab: float) ->
 def test_the_floors_are_in_the_thresholds() -> None:
     """Little data: the logarithms alone would be far below the floors."""
     model = draw_model(np.random.default_rng(4), 3, 2)
-    starts = make_starts(3, 2)
-    begin(0, 10.0, 1e9, np.full(3, 1 / 3), np.full(3, 1 / 3), model, starts)
-    add_block(0, np.ones(3), np.full(3, 1 / 3), np.zeros(3), np.zeros((2, 3)), starts)
-    thresholds = np.zeros(2)
-    write_thresholds(0, Levels(np.zeros(6), np.zeros(6), 2), model, starts, thresholds)
+    start = make_free_start(model)
+    begin(start, 10.0, 1e9, np.full(3, 1 / 3), np.full(3, 1 / 3), model)
+    add_block(start, np.ones(3), np.full(3, 1 / 3), np.zeros(3), np.zeros((2, 3)))
+    threshold, floor = find_thresholds(start, model)
     floors = -math.log(1 - REWARD_SLAB) - 2 * math.log(1 - COST_SLAB)  # floor - log(2 rho) of each term
-    assert thresholds[REWARD_THRESHOLD] == pytest.approx(floors)
-    assert thresholds[ROW_FLOOR] == 0.0
+    assert threshold == pytest.approx(floors)
+    assert floor == 0.0
+
+
+def logarithms(n_unknown: int, independent: bool) -> tuple[FloatArray, FloatArray]:
+    """What both thresholds of every start pay for delta = 0.1."""
+    model = draw_model(np.random.default_rng(5), 3, n_unknown)
+    starts = [make_start(number, 0.1, independent, model) for number in range(MAX_STARTS)]
+    assert [start.terms.n_unknown for start in starts] == [n_unknown] * MAX_STARTS
+    return np.array([start.terms.reward_log for start in starts]), np.array([start.terms.cost_log for start in starts])
 
 
 def test_delta_is_spent_once() -> None:
     assert sum(START_WEIGHTS) <= 1.0 + 1e-12
     for n_unknown in (1, 3):
-        levels = make_levels(0.1, n_unknown, independent=True)
-        spent = np.exp(-levels.reward_log) + n_unknown * np.exp(-levels.cost_log)
+        reward_logs, cost_logs = logarithms(n_unknown, independent=True)
+        spent = np.exp(-reward_logs) + n_unknown * np.exp(-cost_logs)
         assert spent.sum() == pytest.approx(0.1)
-        dependent = make_levels(0.1, n_unknown, independent=False)
-        np.testing.assert_allclose(dependent.reward_log, (1 + n_unknown) * levels.reward_log)
-        np.testing.assert_allclose(dependent.cost_log, levels.cost_log)
-    assert np.exp(-make_levels(0.1, 0, independent=False).reward_log).sum() == pytest.approx(0.1)
-    assert len(START_WEIGHTS) == averaged.MAX_STARTS
+        dependent = logarithms(n_unknown, independent=False)
+        np.testing.assert_allclose(dependent[0], (1 + n_unknown) * reward_logs)
+        np.testing.assert_allclose(dependent[1], cost_logs)
+    assert np.exp(-logarithms(0, independent=False)[0]).sum() == pytest.approx(0.1)
+    assert len(START_WEIGHTS) == MAX_STARTS

@@ -2,30 +2,31 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from oracle.reference import FloatArray, Generator
-from polyarm._arena import make_arena
-from polyarm.planner.cautious import size_cautious, write_cautious
+from oracle.records import spoil
+from oracle.reference import BoolArray, FloatArray, Generator
+from polyarm.certify.witnesses import make_descent_work
+from polyarm.planner.cautious import Caution, write_cautious
+from polyarm.polytope.penalised import Program
 
 PENALTY = 200.0
 KNOWN_ROW = 1e-9
 
 
 def solve(
-    mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], loss: float, room: float
+    mu: FloatArray, rows: FloatArray, known: BoolArray, loss: float, room: float
 ) -> tuple[bool, FloatArray, FloatArray]:
     """Return whether there is one, the optimum and the cautious answer."""
     d, n_arms = rows.shape
-    arena = make_arena(size_cautious(n_arms, d))
-    arena.floats[:] = np.nan
+    work = make_descent_work(n_arms, d)
+    spoil(work)
     optimum, answer = np.full(n_arms, np.nan), np.full(n_arms, np.nan)
-    found = write_cautious(mu, rows, known, loss, room, PENALTY, arena, optimum, answer)
+    found = write_cautious(Program(mu, rows, known), Caution(loss, room, PENALTY), work, optimum, answer)
     return bool(found), optimum, answer
 
 
-def solve_tightened(mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], tightening: float) -> float:
+def solve_tightened(mu: FloatArray, rows: FloatArray, known: BoolArray, tightening: float) -> float:
     """Optimal value with the unknown rows tightened, by HiGHS; -inf when there is no mix."""
     n_arms = mu.size
     bounds = np.where(known, 0.0, -tightening)
@@ -35,7 +36,7 @@ def solve_tightened(mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], 
     return -np.inf if solution.fun is None else -float(solution.fun)
 
 
-def most_slack(mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], least_value: float) -> float:
+def most_slack(mu: FloatArray, rows: FloatArray, known: BoolArray, least_value: float) -> float:
     """The largest tightening that still allows a value, by HiGHS, with the tightening as a variable."""
     d, n_arms = rows.shape
     A = np.vstack([np.hstack([rows, np.where(known, 0.0, 1.0)[:, None]]), np.append(-mu, 0.0)])
@@ -50,7 +51,7 @@ def most_slack(mu: FloatArray, rows: FloatArray, known: NDArray[np.bool_], least
     return -np.inf if solution.fun is None else -float(solution.fun)
 
 
-def draw(rng: Generator, share_known: float) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+def draw(rng: Generator, share_known: float) -> tuple[FloatArray, FloatArray, BoolArray]:
     """A problem in which some mix has slack in every row."""
     n_arms, d = int(rng.integers(2, 12)), int(rng.integers(0, 5))
     rows = rng.normal(size=(d, n_arms))

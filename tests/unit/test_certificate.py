@@ -156,7 +156,7 @@ def test_blocks_left_out_are_noticed(document: dict[str, Any]) -> None:
         ({"verdict": "MAYBE"}, "verdict"),
         ({"statistics": {}}, "incomplete"),
         ({"problem": {}}, "required"),
-        ({"settings": {"speed": 3}}, "no setting"),
+        ({"constants": {"speed": 3}}, "speed"),
         ({"policy": None}, "policy"),
         ({"policy": {"arm 1": 1.0}}, "incomplete"),
     ],
@@ -232,7 +232,7 @@ def test_known_rows_and_units_do_not_matter_to_validity() -> None:
 
 def test_at_the_horizon_the_best_safe_mix_is_offered() -> None:
     instance = load_instance("setup2-easy").with_problem(r=0.02)
-    run = explore(instance, limit=3000)
+    run = explore(instance, limit=12_000)
     record = run.record()
     assert record.status == "HORIZON"
     answer = run.session.recommend()
@@ -278,6 +278,20 @@ def test_a_run_says_about_when_it_will_stop() -> None:
     assert expected[0] / 4 < run.session.steps < 4 * expected[1]
 
 
+def test_no_more_than_delta_can_be_spent(document: dict[str, Any]) -> None:
+    forged = copy.deepcopy(document)
+    forged["constants"]["pooled_delta"] *= 1.5
+    forged["constants"]["averaged_delta"] *= 1.5
+    forged["checksum"] = _checksum(forged)
+    assert any("more than delta" in fault for fault in verify_certificate(forged).faults)
+
+
+def test_verification_asks_for_no_explorer(document: dict[str, Any]) -> None:
+    forged = {**document, "explorer": "one that nobody has", "settings": {}}
+    forged["checksum"] = _checksum(forged)
+    assert verify_certificate(forged).proved
+
+
 def test_an_answer_scaled_within_the_tolerance_of_a_mix_gains_nothing(document: dict[str, Any]) -> None:
     """Statistics are linear in the answers, and with large rewards a millionth more of each would be worth a lot."""
     if document["certificate"] != "averaged":
@@ -305,9 +319,10 @@ def test_an_answer_scaled_within_the_tolerance_of_a_mix_gains_nothing(document: 
         (("blocks", 0, "counts", 0), 10**400),
         (("statistics", "pulls", 0), 10**400),
         (("statistics", "reward_sums"), None),
-        (("settings",), "abc"),
+        (("constants",), "abc"),
+        (("constants", "lam"), -1.0),
+        (("constants", "certificate"), "other"),
         (("problem",), []),
-        (("explorer",), 3),
     ],
 )
 def test_nonsense_is_a_fault_and_never_a_traceback(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> None:

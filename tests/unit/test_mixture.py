@@ -4,21 +4,21 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
+from oracle.records import spoil
 from polyarm._types import FloatArray
-from polyarm.certify.pooled import COST, REWARD, Pricing, make_pricing, write_thresholds
+from polyarm.certify.pooled import Pricing, Worth, make_pricing, make_worth, weigh_pulls
 
 LEVEL = 1e-3
 
 
-def compute(pricing: Pricing, pulls: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+def compute(pricing: Pricing, pulls: FloatArray) -> Worth:
     """Effective pulls, thresholds and marks; whatever the outputs held before must not matter."""
-    effective, thresholds = np.full(pulls.size, np.nan), np.full(2, np.nan)
-    dearest = np.full(pulls.size, 7, dtype=np.int64)
-    write_thresholds(pricing, pulls, effective, thresholds, dearest)
-    return effective, thresholds, dearest
+    worth = make_worth(pulls.size)
+    spoil(worth)
+    weigh_pulls(pricing, pulls, worth)
+    return worth
 
 
 def expected_thresholds(
@@ -45,12 +45,13 @@ def test_thresholds_agree_with_the_method(independent: bool) -> None:
         pulls = np.floor(10.0 ** rng.uniform(0.0, 6.0, size=n_arms))
         pulls[rng.random(n_arms) < 0.3] = pulls[0]  # ties
         pricing = make_pricing(True, lam, delta, n_arms, n_known, n_unknown, independent)
-        effective, thresholds, dearest = compute(pricing, pulls)
+        worth = compute(pricing, pulls)
+        thresholds, dearest = worth.thresholds, worth.dearest
         cost, reward = expected_thresholds(pulls, lam, delta, n_known, n_unknown, independent)
         if n_unknown > 0:
-            assert thresholds[COST] == pytest.approx(cost, rel=1e-12)
-        assert thresholds[REWARD] == pytest.approx(reward, rel=1e-12)
-        assert effective == pytest.approx(pulls**2 / (pulls + lam), rel=1e-14)
+            assert thresholds.cost == pytest.approx(cost, rel=1e-12)
+        assert thresholds.reward == pytest.approx(reward, rel=1e-12)
+        assert worth.effective == pytest.approx(pulls**2 / (pulls + lam), rel=1e-14)
         support = min(n_arms, n_known + n_unknown + 1) if n_unknown > 0 else 0
         assert dearest.sum() == support
         assert set(dearest.tolist()) <= {0, 1}
@@ -62,39 +63,39 @@ def test_correlated_noise_pays_for_every_row_and_independent_noise_once() -> Non
     """The difference is n_unknown log(2/delta), whatever the pulls."""
     pulls = np.array([3.0, 10.0, 200.0])
     for n_unknown in range(1, 5):
-        apart = compute(make_pricing(True, 10.0, 0.05, 3, 0, n_unknown, True), pulls)[1]
-        together = compute(make_pricing(True, 10.0, 0.05, 3, 0, n_unknown, False), pulls)[1]
-        assert together[REWARD] - apart[REWARD] == pytest.approx(n_unknown * math.log(2.0 / 0.05), rel=1e-12)
-        assert together[COST] == apart[COST]
+        apart = compute(make_pricing(True, 10.0, 0.05, 3, 0, n_unknown, True), pulls).thresholds
+        together = compute(make_pricing(True, 10.0, 0.05, 3, 0, n_unknown, False), pulls).thresholds
+        assert together.reward - apart.reward == pytest.approx(n_unknown * math.log(2.0 / 0.05), rel=1e-12)
+        assert together.cost == apart.cost
 
 
 def test_one_confidence_is_not_split_when_nothing_is_unknown() -> None:
     pulls = np.array([5.0, 7.0])
     for independent in (True, False):
-        _, thresholds, dearest = compute(make_pricing(True, 2.0, 0.1, 2, 3, 0, independent), pulls)
+        worth = compute(make_pricing(True, 2.0, 0.1, 2, 3, 0, independent), pulls)
         price = 0.5 * (math.log1p(2.5) + math.log1p(3.5))
-        assert thresholds[REWARD] == pytest.approx(math.log(10.0) + price, rel=1e-14)
-        assert dearest.tolist() == [0, 0]
+        assert worth.thresholds.reward == pytest.approx(math.log(10.0) + price, rel=1e-14)
+        assert worth.dearest.tolist() == [0, 0]
 
 
 def test_more_known_rows_make_larger_supports_dearer() -> None:
     """Every known inequality can put one more arm into an optimal vertex, up to all of them."""
     pulls = np.array([10.0, 20.0, 30.0, 40.0])
-    rewards = [compute(make_pricing(True, 5.0, 0.1, 4, n, 1, True), pulls)[1][REWARD] for n in range(5)]
+    rewards = [compute(make_pricing(True, 5.0, 0.1, 4, n, 1, True), pulls).thresholds.reward for n in range(5)]
     assert rewards[0] < rewards[1] < rewards[2] == rewards[3] == rewards[4]
 
 
 def test_an_arm_without_pulls_has_no_effective_pulls_and_costs_nothing() -> None:
     pricing = make_pricing(True, 4.0, 0.1, 3, 0, 1, True)
-    effective, thresholds, _ = compute(pricing, np.array([0.0, 8.0, 2.0]))
+    worth = compute(pricing, np.array([0.0, 8.0, 2.0]))
     cost, reward = expected_thresholds(np.array([8.0, 2.0]), 4.0, 0.1, 0, 1, True)
-    assert effective[0] == 0.0
-    assert thresholds.tolist() == pytest.approx([cost, reward], rel=1e-14)
+    assert worth.effective[0] == 0.0
+    assert (worth.thresholds.cost, worth.thresholds.reward) == pytest.approx((cost, reward), rel=1e-14)
 
 
 def test_effective_pulls_rise_to_the_pulls() -> None:
     pulls = np.array([1.0, 10.0, 100.0, 1e3, 1e6])
-    effective, _, _ = compute(make_pricing(True, 10.0, 0.1, 5, 0, 0, True), pulls)
+    effective = compute(make_pricing(True, 10.0, 0.1, 5, 0, 0, True), pulls).effective
     assert (effective < pulls).all()
     assert effective[1] == 5.0
     assert effective[-1] == pytest.approx(pulls[-1] - 10.0, rel=1e-9)
@@ -103,11 +104,11 @@ def test_effective_pulls_rise_to_the_pulls() -> None:
 @pytest.mark.parametrize("n_unknown", [0, 3])
 def test_stylised_thresholds(n_unknown: int) -> None:
     pulls = np.array([3.0, 0.0, 17.0])
-    effective, thresholds, dearest = compute(make_pricing(False, 9.0, 0.02, 3, 1, n_unknown, False), pulls)
+    worth = compute(make_pricing(False, 9.0, 0.02, 3, 1, n_unknown, False), pulls)
     beta = math.log((1.0 + math.log(20.0)) / 0.02)
-    assert thresholds.tolist() == pytest.approx([beta, beta], rel=1e-14)
-    assert effective.tolist() == pulls.tolist()
-    assert dearest.tolist() == [0, 0, 0]
+    assert (worth.thresholds.cost, worth.thresholds.reward) == pytest.approx((beta, beta), rel=1e-14)
+    assert worth.effective.tolist() == pulls.tolist()
+    assert worth.dearest.tolist() == [0, 0, 0]
 
 
 # -- The deviation inequality ----------------------------------------------------------------------------------
@@ -170,5 +171,5 @@ def test_without_the_price_of_watching_deviations_exceed_delta() -> None:
 def test_the_threshold_is_the_one_of_the_inequality() -> None:
     """Rewards alone: the threshold is log(1/delta) plus the price that the simulations above grant."""
     pulls = np.array([4.0, 60.0, 11.0])
-    _, thresholds, _ = compute(make_pricing(True, 20.0, 0.2, 3, 0, 0, True), pulls)
-    assert thresholds[REWARD] == pytest.approx(math.log(5.0) + 0.5 * np.log1p(pulls / 20.0).sum(), rel=1e-14)
+    thresholds = compute(make_pricing(True, 20.0, 0.2, 3, 0, 0, True), pulls).thresholds
+    assert thresholds.reward == pytest.approx(math.log(5.0) + 0.5 * np.log1p(pulls / 20.0).sum(), rel=1e-14)

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from oracle.reference import FAMILIES, FloatArray, Generator
-from polyarm._arena import make_arena
+from oracle.records import spoil
+from oracle.reference import FAMILIES, BoolArray, FloatArray, Generator
+from polyarm.polytope import penalised
 from polyarm.polytope.lp import EMPTY, OPTIMAL
-from polyarm.polytope.penalised import PenalisedWork, carve_penalised, forget_basis, size_penalised, solve_penalised_lp
+from polyarm.polytope.penalised import PenalisedWork, forget_basis, make_penalised_work, solve_penalised_lp
 
 CASES = 250
 
@@ -21,7 +21,7 @@ class Program:
 
     means: FloatArray
     rows: FloatArray
-    known: NDArray[np.bool_]
+    known: BoolArray
     penalty: float
 
     def excess(self, mix: FloatArray) -> FloatArray:
@@ -40,9 +40,8 @@ class Program:
 
 def make_work(n_arms: int, d: int) -> PenalisedWork:
     """Scratch full of rubbish: nothing in it may matter once the basis is forgotten."""
-    arena = make_arena(size_penalised(n_arms, d))
-    arena.floats[:] = np.nan
-    work = carve_penalised(n_arms, d, arena)
+    work = make_penalised_work(n_arms, d)
+    spoil(work)
     forget_basis(work)
     return work
 
@@ -50,7 +49,8 @@ def make_work(n_arms: int, d: int) -> PenalisedWork:
 def solve(program: Program, work: PenalisedWork) -> tuple[int, FloatArray, FloatArray]:
     d, n_arms = program.rows.shape
     mix, prices = np.full(n_arms, np.nan), np.full(d, np.nan)
-    status = solve_penalised_lp(program.means, program.rows, program.known, program.penalty, np.inf, work, mix, prices)
+    stated = penalised.Program(program.means, program.rows, program.known)
+    status = solve_penalised_lp(stated, program.penalty, work, mix, prices)
     return int(status), mix, prices
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from contract.suitable import ALL_EXPLORERS, choices, suit
+from contract.suitable import ALL_EXPLORERS, choices, suit, with_companions
 from polyarm import InvalidInput, load_instance, make_explorer
 from polyarm.rules.registry import EXPLORERS
 
@@ -47,7 +47,7 @@ def test_every_setting_in_force_is_recorded(explorer: str) -> None:
 def test_every_choice_is_recorded_as_given(explorer: str) -> None:
     for name, listed in choices(explorer).items():
         for choice in listed:
-            assert settings_of(explorer, **{name: choice})[name] == choice
+            assert settings_of(explorer, **with_companions(explorer, name, choice))[name] == choice
 
 
 @pytest.mark.parametrize("explorer", ["lagex", "uniform"])
@@ -143,3 +143,22 @@ def test_a_preset_of_the_wrong_type_is_refused(preset: Any) -> None:
 def test_an_explorer_name_of_the_wrong_type_is_refused(name: Any) -> None:
     with pytest.raises(InvalidInput, match="explorer"):
         make_explorer(name, load_instance("setup1-easy").problem)
+
+
+@pytest.mark.parametrize(
+    ("settings", "idle"),
+    [
+        ({"thresholds": "stylised"}, "thresholds"),
+        ({"lam": 3.0}, "lam"),
+        ({"stopping": "certified", "beta": "theory"}, "beta"),
+        ({"exploration_set": "pessimistic"}, "exploration_set"),
+    ],
+)
+def test_a_setting_that_changes_nothing_is_refused(settings: dict[str, Any], idle: str) -> None:
+    assert f"{idle}={settings[idle]} changes nothing with" in refusal("lagex", **settings)
+
+
+def test_settings_in_force_are_accepted_again() -> None:
+    for given in ({}, {"stopping": "certified"}, {"preset": "paper"}, {"exploration": "anytime"}):
+        settings = settings_of("lagex", **given)
+        assert settings_of("lagex", **settings) == settings

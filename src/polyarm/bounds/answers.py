@@ -1,5 +1,6 @@
 """With r > 0 several answers are right; the characteristic time is that of the one easiest to certify."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from polyarm.families.family import Family
 
 def search_answers(
     family: Family,
-    scale: FloatArray,
     means: FloatArray,
     vertices: FloatArray,
     columns: FloatArray,
@@ -32,9 +32,10 @@ def search_answers(
     near = vertices[[v for v in order if vertices[v] @ means >= best_value - 4.0 * r][: 2 * means.size]]
     optimum = vertices[order[0]]
     best = (optimum, start)
+    ascent = _Ascent(family.scale, means, vertices, near, r)
     for lean in (0.02, 0.2, 0.5):
         mixture = (1.0 - lean) * np.eye(len(near))[0] + lean / len(near)
-        answer = _climb(scale, means, vertices, near, columns, mixture, start.allocation, r)
+        answer = _climb(ascent, columns, mixture, start.allocation)
         if float(answer @ means) < best_value - r:
             continue
         found = characteristic_time(family, means, moves_to(answer, vertices), columns, r)
@@ -43,49 +44,60 @@ def search_answers(
     return best
 
 
-def _climb(
-    scale: FloatArray,
-    means: FloatArray,
-    vertices: FloatArray,
-    near: FloatArray,
-    columns: FloatArray,
-    mixture: FloatArray,
-    allocation: FloatArray,
-    r: float,
-) -> FloatArray:
-    """Ascend the smallest signal-to-noise ratio over answers and allocations at once; return the answer."""
-    n_mix, n_arms = len(near), means.size
-    floor = 1e-4 / n_arms
+@dataclass(frozen=True)
+class _Ascent:
+    """The program of one local search: its point is the shares of the `near` vertices, the allocation, and z."""
 
-    def split(x: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        return x[:n_mix] @ near, x[n_mix:-1], float(x[-1])
+    scale: FloatArray
+    means: FloatArray
+    vertices: FloatArray
+    near: FloatArray
+    r: float
 
-    def margins(x: FloatArray) -> FloatArray:
-        answer, w, z = split(x)
-        gaps = answer - vertices
-        norms = np.sqrt(np.maximum((gaps**2 * (scale**2 / w)).sum(axis=1), 1e-16))
-        signal: FloatArray = gaps @ means + r - z * norms
+    @property
+    def n_mix(self) -> int:
+        return len(self.near)
+
+    def _split(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """The answer's gaps to every vertex, what a unit of each weighs, the norms of the gaps, and z."""
+        gaps = x[: self.n_mix] @ self.near - self.vertices
+        weight = self.scale**2 / x[self.n_mix : -1]
+        norms = np.sqrt(np.maximum((gaps**2 * weight).sum(axis=1), 1e-16))
+        return gaps, weight, norms, float(x[-1])
+
+    def margins(self, x: FloatArray) -> FloatArray:
+        """Return by how much each vertex is beaten at this z."""
+        gaps, _, norms, z = self._split(x)
+        signal: FloatArray = gaps @ self.means + self.r - z * norms
         return signal
 
-    def margins_slope(x: FloatArray) -> FloatArray:
-        answer, w, z = split(x)
-        gaps = answer - vertices
-        weight = scale**2 / w
-        norms = np.sqrt(np.maximum((gaps**2 * weight).sum(axis=1), 1e-16))
-        by_answer = means - z * gaps * weight / norms[:, None]
-        by_allocation = 0.5 * z * gaps**2 * weight / w / norms[:, None]
-        return np.hstack([by_answer @ near.T, by_allocation, -norms[:, None]])
+    def margins_slope(self, x: FloatArray) -> FloatArray:
+        """Return the Jacobian of `margins`."""
+        gaps, weight, norms, z = self._split(x)
+        by_answer = self.means - z * gaps * weight / norms[:, None]
+        by_allocation = 0.5 * z * gaps**2 * weight / x[self.n_mix : -1] / norms[:, None]
+        return np.hstack([by_answer @ self.near.T, by_allocation, -norms[:, None]])
 
+    def start(self, mixture: FloatArray, allocation: FloatArray) -> FloatArray:
+        """Return the point of a mixture and an allocation, with the largest z that they allow."""
+        x = np.concatenate([mixture, allocation, [0.0]])
+        x[-1] = max(0.0, float(np.min(self.margins(x) / np.maximum(1e-12, -self.margins_slope(x)[:, -1]))))
+        return x
+
+
+def _climb(ascent: _Ascent, columns: FloatArray, mixture: FloatArray, allocation: FloatArray) -> FloatArray:
+    """Ascend the smallest signal-to-noise ratio over answers and allocations at once; return the answer."""
+    n_mix, n_arms = ascent.n_mix, ascent.means.size
+    floor = 1e-4 / n_arms
     w = np.maximum(allocation, floor)
-    x = np.concatenate([mixture, w / w.sum(), [0.0]])
-    x[-1] = max(0.0, float(np.min((margins(x)) / np.maximum(1e-12, -margins_slope(x)[:, -1]))))
+    x = ascent.start(mixture, w / w.sum())
     slope_out = np.zeros(x.size)
     slope_out[-1] = -1.0
     sums = np.zeros((2, x.size))
     sums[0, :n_mix] = 1.0
     sums[1, n_mix:-1] = 1.0
     constraints: list[Any] = [
-        {"type": "ineq", "fun": margins, "jac": margins_slope},
+        {"type": "ineq", "fun": ascent.margins, "jac": ascent.margins_slope},
         {"type": "eq", "fun": lambda x: sums @ x - 1.0, "jac": lambda x: sums},
     ]
     if columns.shape[0] > 1:
@@ -103,5 +115,5 @@ def _climb(
         options={"maxiter": 200, "ftol": 1e-10},
     )
     shares = np.maximum(result.x[:n_mix], 0.0)
-    answer: FloatArray = shares / shares.sum() @ near
+    answer: FloatArray = shares / shares.sum() @ ascent.near
     return answer

@@ -144,8 +144,7 @@ def _describe(
         return describe_time(found, delta, note="")
     if vertices is None or truth.problem.family != "gaussian":
         return describe_time(found, delta, note="T at pi*")
-    scale = truth.model.family.scale
-    answer, best = search_answers(truth.model.family, scale, truth.means, vertices, columns, found, r)
+    answer, best = search_answers(truth.model.family, truth.means, vertices, columns, found, r)
     return describe_time(
         best,
         delta,
@@ -156,7 +155,7 @@ def _describe(
 
 
 def find_gammas(truth: Truth) -> dict[str, float]:
-    """Return the slack that bounds the multiplier, in the three readings of METHOD Section 4."""
+    """Return the slack that bounds the multiplier, in the three readings of docs/errata.md."""
     d = truth.columns.shape[0] - 1
     if d == 0:
         return {}

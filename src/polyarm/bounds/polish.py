@@ -1,6 +1,6 @@
 r"""The last few per cent of a plan: local solves over allocation and answer at once, against a list of cuts.
 
-The soft minimum of `ascent` gets near the optimum fast and then creeps; here the hard minimum is raised by linear
+The soft minimum of the ascent gets near the optimum fast and then creeps; here the hard minimum is raised by linear
 programs. A cut enters by its root, :math:`\sqrt{f_k}`: for a row that is slack over length, nearly linear in p.
 """
 

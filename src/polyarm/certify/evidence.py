@@ -7,7 +7,7 @@ beats it by more than r. With variances v of the estimated entries and :math:`\|
           g(q) = \frac{(r - \hat\mu^\top (q - p))_+^2}{2 (\|q - p\|_{v_0}^2 + e)}
                  + \sum_i \max\Big\{\frac{(\hat G_i q)_+^2}{2 \|q\|_{v_i}^2}, \kappa\Big\}
 
-With e = kappa = 0 these are the statistics of the pooled certificate. The averaged one (`statistics.averaged`) has the
+With e = kappa = 0 these are the statistics of the pooled certificate. The averaged one (`certify.blocks`) has the
 same form about a centre p that need not be a mix, with a spread e that no q can avoid and a least value kappa of every
 unknown row's part.
 """

@@ -4,7 +4,7 @@ The mixes are cut into boxes, :math:`l \le q \le u`. What is not convex in g are
 and they are separable: within a box every square lies below its chord, :math:`q_a^2 \le (l_a + u_a) q_a - l_a u_a`.
 Put chords for squares and each part of g becomes a square over a linear function, which is convex, and smaller. A
 convex function lies above its tangents: for any prices y >= 0 and any shares theta in [0, 1], with x the reward gap or
-the cost of a row, n the chord of its squared norm, and kappa the least value of a row's part (see `joint`),
+the cost of a row, n the chord of its squared norm, and kappa the least value of a row's part (see `certify.evidence`),
 
 .. math:: \max\Big\{\frac{x_+^2}{2 n}, \kappa\Big\} \ge \theta \big(y x - \tfrac12 y^2 n\big) + (1 - \theta) \kappa .
 

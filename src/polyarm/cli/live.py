@@ -12,7 +12,8 @@ from rich.text import Text
 from polyarm.cli.compiling import say_compiling
 from polyarm.cli.report import describe_test
 from polyarm.engine.run import Exploration
-from polyarm.engine.trace import Trace, explore_in_pieces
+from polyarm.engine.trace import explore_in_pieces
+from polyarm.report.plots import Trace
 
 _FRAMES_PER_SECOND = 12
 

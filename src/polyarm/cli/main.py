@@ -91,19 +91,22 @@ def run(
     prepare(jobs_for(plan))
     exploration = Exploration(chosen, plan, seed)
     trace = explore_live(exploration, check_horizon(horizon), quiet=as_json)
+    stopped = exploration.session.stopped
+    if certificate is not None and stopped:
+        from polyarm.engine.certificate import write_certificate
+
+        write_certificate(exploration.session, certificate)  # first: what it does not confirm is not called proved
     report.show_run(exploration, as_json)
     if plot is not None:
-        from polyarm.plotting import plot_run
+        from polyarm.report.plots import plot_run
 
-        plot_run(exploration, trace, plot)
+        session = exploration.session
+        title = f"{session.plan.explorer.name} on {chosen.name}, {session.steps:,} pulls"
+        plot_run(title, session.problem.arms, session.round.estimates.pulls, trace, plot)
         report.note(f"picture of the run: {plot}", as_json)
-    if certificate is not None and not exploration.session.stopped:
-        report.note("no certificate: the horizon came before a proof; raise --horizon", as_json)
-    elif certificate is not None:
-        from polyarm.engine.certificate import make_certificate
-
-        make_certificate(exploration.session).write(certificate)
-        report.note(f"certificate: {certificate}", as_json)
+    if certificate is not None:
+        none = "no certificate: the horizon came before a proof; raise --horizon"
+        report.note(f"certificate, written and verified: {certificate}" if stopped else none, as_json)
 
 
 @app.command()

@@ -9,7 +9,18 @@ from polyarm._types import FloatArray
 from polyarm.certify.block_proof import StartPlan, weigh_blocks
 from polyarm.certify.blocks import Record
 from polyarm.certify.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins, value_margin
-from polyarm.engine.plan import Plan
+from polyarm.certify.terms import Terms
+from polyarm.model import Model
+from polyarm.problem import Problem
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is proved about, and with what: all that was fixed before the first pull."""
+
+    problem: Problem
+    model: Model
+    terms: Terms
 
 
 @dataclass(frozen=True)
@@ -31,15 +42,15 @@ class AnswerProof:
     reward: RewardTest
 
 
-def pooled_proof(plan: Plan, standing: Standing, mix: FloatArray) -> AnswerProof:
+def pooled_proof(case: Case, standing: Standing, mix: FloatArray) -> AnswerProof:
     """Return what the pooled certificate says of an answer."""
-    units = np.abs(plan.model.factors)
+    units = np.abs(case.model.factors)
     value, spread = float(standing.evidence.mu @ mix), value_margin(standing, mix)
     slack = -(standing.evidence.rows @ mix) / units
     costs = cost_statistics(standing, mix)
     return AnswerProof(
         mix=mix,
-        thresholds=pooled_thresholds(plan, standing),
+        thresholds=pooled_thresholds(case, standing),
         value=value,
         value_interval=(value - spread, value + spread),
         slack=slack,
@@ -50,34 +61,34 @@ def pooled_proof(plan: Plan, standing: Standing, mix: FloatArray) -> AnswerProof
     )
 
 
-def pooled_thresholds(plan: Plan, standing: Standing) -> dict[str, Any]:
+def pooled_thresholds(case: Case, standing: Standing) -> dict[str, Any]:
     """Return the thresholds of the pooled certificate, and how they came about."""
     return {
-        "kind": plan.settings.thresholds,
+        "kind": case.terms.thresholds,
         "lam": standing.rule.pricing.lam,
-        "noise": plan.problem.noise,
-        "cost": standing.cost_threshold if plan.problem.unknown else None,
+        "noise": case.problem.noise,
+        "cost": standing.cost_threshold if case.problem.unknown else None,
         "reward": standing.reward_threshold,
     }
 
 
-def averaged_proof(plan: Plan, standing: Standing, start: StartPlan, table: Record) -> AnswerProof:
+def averaged_proof(case: Case, standing: Standing, start: StartPlan, table: Record) -> AnswerProof:
     """Return what the averaged certificate says of its answer, beside the pooled one, which has its own part of delta.
 
     Both are certain together, so a slack is at least the larger of their bounds.
     """
-    average = weigh_blocks(plan.model, (1.0 - plan.settings.pooled_share()) * plan.problem.delta, start, table)
-    pooled = pooled_proof(plan, standing, average.mix)
+    average = weigh_blocks(case.model, case.terms.averaged_delta, start, table)
+    pooled = pooled_proof(case, standing, average.mix)
     slack_low, evidence = pooled.slack_low.copy(), list(pooled.cost_statistics)
-    for i in plan.problem.unknown:
-        slack_low[i] = max(slack_low[i], average.slack_low(i) / abs(plan.model.factors[i]))
+    for i in case.problem.unknown:
+        slack_low[i] = max(slack_low[i], average.slack_low(i) / abs(case.model.factors[i]))
         evidence[i] = average.cost_evidence(i)
     return replace(
         pooled,
         thresholds={
-            "kind": plan.settings.thresholds,
-            "noise": plan.problem.noise,
-            "cost": average.cost_threshold if plan.problem.unknown else None,
+            "kind": case.terms.thresholds,
+            "noise": case.problem.noise,
+            "cost": average.cost_threshold if case.problem.unknown else None,
             "reward": average.reward_threshold,
             "row_floor": average.row_floor,
         },

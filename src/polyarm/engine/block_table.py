@@ -8,18 +8,16 @@ import numpy as np
 from polyarm._types import FloatArray
 from polyarm.certify.block_proof import StartPlan
 from polyarm.certify.blocks import MAX_STARTS, Record, make_record
-from polyarm.engine.plan import Plan
-from polyarm.engine.session import Session
+from polyarm.engine.answer_proof import Case
 from polyarm.errors import InvalidInput
 
 
-def tabulate_blocks(session: Session) -> dict[str, Any]:
-    """Return the start that proved a session's answer and its blocks, in the user's units, as plain JSON types.
+def tabulate_blocks(case: Case, start: StartPlan, table: Record) -> dict[str, Any]:
+    """Return the start that proved an answer and its blocks, in the user's units, as plain JSON types.
 
     `told_before` is the number of outcomes that were in when a start or a block was fixed.
     """
-    problem, model = session.problem, session.plan.model
-    start, table = session.stop.winning_start()
+    problem, model = case.problem, case.model
     costs = {
         problem.constraints[i].name: (table.rows[:, i] + model.bounds[i]) / model.factors[i] for i in problem.unknown
     }
@@ -43,17 +41,17 @@ def tabulate_blocks(session: Session) -> dict[str, Any]:
     }
 
 
-def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[StartPlan, Record]:
+def read_blocks(case: Case, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[StartPlan, Record]:
     """Read what `tabulate_blocks` wrote; raises when it is no such table, or is not within all `pulls` made."""
-    start = _read_start(plan, stated["start"])
+    start = _read_start(case, stated["start"])
     blocks = stated["blocks"]
     if not isinstance(blocks, list) or not blocks:
         raise InvalidInput("blocks: expected a list of at least one block")
-    table = make_record(len(blocks), plan.problem.n_arms, plan.problem.n_constraints)
-    table.rows[:] = plan.model.known_rows
+    table = make_record(len(blocks), case.problem.n_arms, case.problem.n_constraints)
+    table.rows[:] = case.model.known_rows
     told = start.begun
     for k, block in enumerate(blocks):
-        _read_block(plan, block, k, told, table)
+        _read_block(case, block, k, told, table)
         told += table.counts[k].sum()
     # Every arm was pulled before the first start, too.
     if told != pulls.sum() or np.any(table.counts.sum(axis=0) >= pulls):
@@ -61,8 +59,8 @@ def read_blocks(plan: Plan, stated: Mapping[str, Any], pulls: FloatArray) -> tup
     return start, table
 
 
-def _read_start(plan: Plan, stated: Mapping[str, Any]) -> StartPlan:
-    problem = plan.problem
+def _read_start(case: Case, stated: Mapping[str, Any]) -> StartPlan:
+    problem = case.problem
     number = _whole("start.number", stated["number"], MAX_STARTS - 1)
     begun = _whole("start.told_before", stated["told_before"])
     lam = problem.check_numbers("start.lam", stated["lam"])
@@ -77,8 +75,8 @@ def _whole(field: str, value: Any, most: int = 10**15) -> int:
     return value
 
 
-def _read_block(plan: Plan, stated: Mapping[str, Any], k: int, told: float, table_out: Record) -> None:
-    problem, model, where = plan.problem, plan.model, f"blocks.{k}"
+def _read_block(case: Case, stated: Mapping[str, Any], k: int, told: float, table_out: Record) -> None:
+    problem, model, where = case.problem, case.model, f"blocks.{k}"
     table_out.answers[k] = problem.check_policy(stated["answer"])
     table_out.counts[k] = problem.check_counts(f"{where}.counts", stated["counts"])
     table_out.means[k] = problem.check_numbers(f"{where}.mean_rewards", stated["mean_rewards"])

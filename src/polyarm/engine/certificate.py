@@ -23,17 +23,17 @@ from polyarm.certify.proof import (
     proves_infeasible,
     weigh_statistics,
 )
-from polyarm.engine.answer_proof import AnswerProof, averaged_proof, pooled_proof, pooled_thresholds
+from polyarm.certify.terms import AVERAGED, POOLED, Terms
+from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, pooled_proof, pooled_thresholds
 from polyarm.engine.block_table import read_blocks, tabulate_blocks
-from polyarm.engine.plan import AVERAGED, POOLED, Plan, make_plan
 from polyarm.engine.session import Session
-from polyarm.errors import InvalidInput, NotYet
+from polyarm.errors import CertificateError, InvalidInput, NotYet
 from polyarm.files import replaced
+from polyarm.model import build_model
 from polyarm.problem import Problem
-from polyarm.rules.registry import EXPLORERS
-from polyarm.stops.settings import CertifiedSettings, build_certified_rule
+from polyarm.stops.settings import check_certifiable
 
-FORMAT = "polyarm-certificate-2"
+FORMAT = "polyarm-certificate-3"
 
 POLICY = "POLICY"
 INFEASIBLE = "INFEASIBLE"
@@ -102,15 +102,10 @@ class Verification:
 
 def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -> Certificate:
     """Return the certificate of a session that the certified rule has stopped; `study`: whence its outcomes came."""
-    if not session.plan.settings.stops_certified():
-        raise InvalidInput(
-            f"explorer {session.plan.explorer.name!r} stopped by its own rule, which proves no certificate; "
-            "use certex, or stopping=certified"
-        )
+    case = session.case
     if not session.stopped:
         raise NotYet(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; go on")
-    estimates, model = session.round.estimates, session.plan.model
-    unknown = session.problem.unknown
+    estimates, model, unknown = session.round.estimates, case.model, case.problem.unknown
     statistics = {
         "pulls": estimates.pulls.tolist(),
         "reward_sums": estimates.reward_sums.tolist(),
@@ -120,8 +115,8 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
     }
     verdict = INFEASIBLE if session.infeasible else POLICY
     mix = None if session.infeasible else session.round.answer.tolist()
-    averaged = _kind(session.plan, verdict) == AVERAGED
-    table = tabulate_blocks(session) if averaged else {}
+    blocks = None if session.stop is None else session.stop.winning_blocks()
+    table = {} if blocks is None else tabulate_blocks(case, *blocks)
     document = {
         "format": FORMAT,
         "version": __version__,
@@ -129,64 +124,71 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
         "explorer": session.plan.explorer.name,
         "settings": session.plan.settings.model_dump(mode="json"),
         "problem": session.problem.model_dump(mode="json"),
+        "constants": case.terms.model_dump(mode="json"),
         "statistics": statistics,
         **table,
-        **_compute(session.plan, statistics, verdict, mix, table),
+        **_compute(case, statistics, verdict, mix, table),
         **({} if study is None else {"study": dict(study)}),
     }
     return Certificate({**document, "checksum": _checksum(document)})
 
 
-def name_conflict(session: Session) -> list[str] | None:
-    """Return the constraints that contradict each other, if that is how the exploration ended."""
-    return list(make_certificate(session).document["conflict"]) if session.infeasible else None
+def write_certificate(session: Session, path: str | Path) -> None:
+    """Write a session's certificate and verify what then stands in the file; raises if that is not confirmed."""
+    make_certificate(session).write(path)
+    faults = verify_certificate(read_certificate(path)).faults
+    if faults:
+        raise CertificateError(
+            f"{path}: the certificate was written, but verification does not confirm it, so nothing counts as proved; "
+            f"please report this with the file: {'; '.join(faults)}"
+        )
 
 
 def _compute(
-    plan: Plan, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None, table: Mapping[str, Any]
+    case: Case, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None, table: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Every number of a certificate that follows from its statistics, the mix (POLICY) and the blocks (averaged)."""
-    standing = _stand(plan, statistics)
+    standing = _stand(case, statistics)
     shared = {
-        "certificate": _kind(plan, verdict),
-        "confidence": 1.0 - plan.problem.delta,
-        "r": plan.problem.r,
-        "proved": plan.settings.thresholds == "proved",
+        "certificate": _kind(case, verdict),
+        "confidence": 1.0 - case.problem.delta,
+        "r": case.problem.r,
+        "proved": case.terms.proved,
         "steps": int(sum(statistics["pulls"])),
     }
     if verdict == INFEASIBLE:
         conflict = find_conflict(standing)
-        names = [c.name for c in plan.problem.constraints]
+        names = [c.name for c in case.problem.constraints]
         return {
             **shared,
-            "thresholds": pooled_thresholds(plan, standing),
+            "thresholds": pooled_thresholds(case, standing),
             "policy": None,
             "passed": proves_infeasible(standing),
             "conflict": {name: float(w) for name, w in zip(names, conflict, strict=True) if w > 1e-9},
         }
     if shared["certificate"] == AVERAGED:
-        pulls = plan.problem.check_counts("statistics.pulls", statistics["pulls"])
-        proof = averaged_proof(plan, standing, *read_blocks(plan, table, pulls))
+        pulls = case.problem.check_counts("statistics.pulls", statistics["pulls"])
+        proof = averaged_proof(case, standing, *read_blocks(case, table, pulls))
     elif mix is None:
         raise InvalidInput("policy: required for verdict POLICY, but not given")
     else:
-        proof = pooled_proof(plan, standing, plan.problem.check_policy(mix))
-    return {**shared, **_describe_answer(plan, proof)}
+        proof = pooled_proof(case, standing, case.problem.check_policy(mix))
+    return {**shared, **_describe_answer(case, proof)}
 
 
-def _kind(plan: Plan, verdict: str) -> str | None:
+def _kind(case: Case, verdict: str) -> str:
     """Which certificate proves a verdict: infeasibility is always proved by the pooled one."""
-    return POOLED if verdict == INFEASIBLE else plan.certificate
+    return POOLED if verdict == INFEASIBLE else case.terms.certificate
 
 
-def _describe_answer(plan: Plan, proof: AnswerProof) -> dict[str, Any]:
+def _describe_answer(case: Case, proof: AnswerProof) -> dict[str, Any]:
     """Write the proof of an answer out, the reward test decided."""
-    problem, reward = plan.problem, prove_reward(proof.reward)
+    problem, reward = case.problem, prove_reward(proof.reward)
     low, high = proof.value_interval
     return {
         "thresholds": proof.thresholds,
         "policy": dict(zip(problem.arms, proof.mix.tolist(), strict=True)),
-        "passed": reward.passed and proof.costs_pass and not breaks_known_rows(plan.model, proof.mix),
+        "passed": reward.passed and proof.costs_pass and not breaks_known_rows(case.model, proof.mix),
         "value": {"estimate": proof.value, "low": low, "high": high},
         "constraints": [
             {
@@ -208,9 +210,9 @@ def _describe_answer(plan: Plan, proof: AnswerProof) -> dict[str, Any]:
     }
 
 
-def _stand(plan: Plan, statistics: Mapping[str, Any]) -> Standing:
+def _stand(case: Case, statistics: Mapping[str, Any]) -> Standing:
     """Turn sufficient statistics, in the user's units, into evidence."""
-    problem, model = plan.problem, plan.model
+    problem, model = case.problem, case.model
     pulls = problem.check_counts("statistics.pulls", statistics["pulls"])
     sums = problem.check_numbers("statistics.reward_sums", statistics["reward_sums"])
     rows = model.known_rows.copy()
@@ -218,7 +220,7 @@ def _stand(plan: Plan, statistics: Mapping[str, Any]) -> Standing:
         name = problem.constraints[i].name
         costs = problem.check_numbers(f"statistics.cost_sums.{name}", statistics["cost_sums"][name])
         rows[i] = costs * model.factors[i] / pulls - model.bounds[i]
-    return weigh_statistics(model, build_certified_rule(plan.settings, model), pulls, sums / pulls, rows)
+    return weigh_statistics(model, case.terms.make_rule(model), pulls, sums / pulls, rows)
 
 
 def _checksum(document: Mapping[str, Any]) -> str:
@@ -248,13 +250,13 @@ def verify_certificate(document: Mapping[str, Any]) -> Verification:
         faults.append("checksum: the document was changed after it was written")
     if verdict not in (POLICY, INFEASIBLE):
         return Verification((*faults, f"verdict: expected POLICY or INFEASIBLE, got {verdict!r}"), False, None)
-    if not isinstance(document.get("settings"), Mapping) or not isinstance(document.get("problem"), Mapping):
-        return Verification((*faults, "incomplete: settings and problem must be objects"), False, str(verdict))
+    if not all(isinstance(document.get(part), Mapping) for part in ("problem", "constants")):
+        return Verification((*faults, "incomplete: problem and constants must be objects"), False, str(verdict))
     try:
-        plan = _plan_of(document)
+        case = _read_case(document)
         policy = document["policy"]
-        mix = None if policy is None else [policy[arm] for arm in plan.problem.arms]
-        computed = _compute(plan, document["statistics"], verdict, mix, document)
+        mix = None if policy is None else [policy[arm] for arm in case.problem.arms]
+        computed = _compute(case, document["statistics"], verdict, mix, document)
     except (KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
         return Verification((*faults, f"incomplete: {error!r} is missing or malformed"), False, str(verdict))
     except InvalidInput as error:
@@ -266,17 +268,16 @@ def verify_certificate(document: Mapping[str, Any]) -> Verification:
     return Verification(tuple(faults), bool(computed["proved"]) and not faults, str(verdict))
 
 
-def _plan_of(document: Mapping[str, Any]) -> Plan:
-    """The plan that a certificate was written for.
-
-    Of an explorer that is not loaded here only the pooled certificate can be checked; it holds for any sampling rule,
-    so any explorer with its settings may stand in.
-    """
-    name, settings = document["explorer"], document["settings"]
-    if isinstance(name, str) and name not in EXPLORERS:
-        shared = {key: settings[key] for key in CertifiedSettings.model_fields}
-        name, settings = "uniform", {"stopping": "certified", **shared}
-    return make_plan(name, Problem(**document["problem"]), settings)
+def _read_case(document: Mapping[str, Any]) -> Case:
+    """Read the problem and the constants of a certificate; no explorer is needed, and none is named."""
+    problem, terms = Problem(**document["problem"]), Terms(**document["constants"])
+    check_certifiable(problem)
+    if not terms.spend_at_most(problem.delta):
+        raise InvalidInput(
+            f"constants: pooled_delta + averaged_delta = {terms.pooled_delta + terms.averaged_delta:g}, which is more "
+            f"than delta = {problem.delta:g}"
+        )
+    return Case(problem, build_model(problem), terms)
 
 
 def _compare(where: str, computed: Any, stated: Any) -> list[str]:

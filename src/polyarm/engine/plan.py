@@ -4,31 +4,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polyarm.certify.terms import Terms
 from polyarm.model import Model, build_model
 from polyarm.problem import Problem
 from polyarm.rules.explorer import Explorer
 from polyarm.rules.registry import check_fits, find_explorer, make_settings
 from polyarm.stops.settings import CertifiedSettings, check_certifiable
 
-POOLED = "pooled"
-AVERAGED = "averaged"
-
 
 @dataclass(frozen=True)
 class Plan:
-    """An explorer with its settings, ready for a problem; many sessions may share one."""
+    """An explorer with its settings, ready for a problem; many sessions may share one.
+
+    `terms`: what a certificate is made with; None if the explorer's own test stops it.
+    """
 
     problem: Problem
     explorer: Explorer
     settings: CertifiedSettings
     model: Model
+    terms: Terms | None
 
     @property
     def certificate(self) -> str | None:
-        """Which certificate proves an answer of this explorer: AVERAGED, POOLED, or None."""
-        if not self.settings.stops_certified():
-            return None
-        return AVERAGED if self.settings.pooled_share() < 1.0 else POOLED
+        """Which certificate proves an answer of this explorer: averaged, pooled, or None."""
+        return None if self.terms is None else self.terms.certificate
 
     def recorded_settings(self) -> dict[str, Any]:
         """Return every setting in force, with the problem's delta and r, as plain JSON types."""
@@ -42,4 +42,6 @@ def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> P
     resolved = make_settings(chosen, dict(settings))
     if resolved.stops_certified():
         check_certifiable(problem)
-    return Plan(problem, chosen, resolved, build_model(problem, resolved.assumed_std()))
+    model = build_model(problem, resolved.assumed_std())
+    terms = resolved.make_terms(model) if resolved.stops_certified() else None
+    return Plan(problem, chosen, resolved, model, terms)

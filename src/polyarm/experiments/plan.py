@@ -16,7 +16,8 @@ from polyarm.model import Model, build_model
 from polyarm.planner.forecast import forecast_pulls, stylised_pulls
 from polyarm.problem import Problem
 from polyarm.problem_file import load_problem
-from polyarm.rules.certex import START_AT, expected_pricing
+from polyarm.rules.certex import CertexSettings
+from polyarm.stops.planned import START_AT, expected_pricing
 from polyarm.stops.settings import check_certifiable
 
 Progress = Callable[[int, int], None]
@@ -174,8 +175,8 @@ def _guess_problem(problem: Problem, mu: Any, costs: Any) -> Instance:
         raise InvalidInput("mu: required beside costs, the mean reward that you expect of each arm")
     if problem.guess is None:
         names = [problem.constraints[i].name for i in problem.unknown]
-        rows = ", ".join(f"{name!r}: [...]" for name in names)
-        also = f", and costs={{{rows}}}, the mean costs of each measured constraint" if names else ""
+        missing = ", ".join(f"{name!r}: [...]" for name in names)
+        also = f", and costs={{{missing}}}, the mean costs of each measured constraint" if names else ""
         raise InvalidInput(
             f"a problem does not say what to expect of it: give mu=[...], the mean reward of each arm{also}; or give "
             "its template a guess"
@@ -281,7 +282,7 @@ def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
 def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float | None:
     """Return the pulls until proved thresholds are reached, from a start if there is one and from all others."""
     model, means, rows = _kernel_view(instance)
-    pricing = expected_pricing(model)
+    pricing = expected_pricing(CertexSettings().make_terms(model), model)
     starts = [None] if start is None else [None, start]
     found = [forecast_pulls(JointSearch(model, means, rows, pricing), plan, guess) for plan in starts]
     pulls = [_LEARNING * (1.0 + START_AT) * due[0] for due in found if due is not None]

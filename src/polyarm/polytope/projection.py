@@ -3,7 +3,7 @@
 import numpy as np
 
 from polyarm._compile import kernel
-from polyarm._structs import struct
+from polyarm._structs import Scalars, struct
 from polyarm._types import FloatArray
 from polyarm.polytope.linear import NewtonWork, find_newton_direction, make_newton_work
 from polyarm.tolerances import PROJECTION, SINGULAR
@@ -15,10 +15,19 @@ _MAX_NEWTON_STEPS = 2000
 _MAX_LINE_SEARCH = 200
 
 
+class Line(Scalars):
+    """A line search: the first step to try, the longest, and the row whose multiplier is zero there (or -1)."""
+
+    first: float
+    longest: float
+    blocking: int
+
+
 @struct
 class ProjectionWork:
-    """Scratch of `project_polytope`."""
+    """Scratch of `project_polytope`; `scales` (d,) are the rows' largest entries."""
 
+    line: Line
     shifted: FloatArray
     trial: FloatArray
     means: FloatArray
@@ -29,6 +38,7 @@ class ProjectionWork:
 def make_projection_work(n_arms: int, n_constraints: int) -> ProjectionWork:
     """Allocate the scratch for polytopes of one shape."""
     return ProjectionWork(
+        Line(),
         np.zeros(n_arms),
         np.zeros(n_constraints),
         np.zeros(n_constraints),
@@ -194,6 +204,88 @@ def _slope(gradient: FloatArray, direction: FloatArray) -> float:
 
 
 @kernel
+def _write_scales(columns: FloatArray, scales_out: FloatArray) -> float:
+    """Write the largest entry of every row; returns the largest of all, at least 1."""
+    largest = 1.0
+    for i in range(scales_out.size):
+        scale = 1e-3  # a row of nothing but round-off is not to be satisfied to more digits
+        for a in range(columns.shape[1]):
+            scale = max(scale, abs(columns[i + 1, a]))
+        scales_out[i] = scale
+        largest = max(largest, scale)
+    return largest
+
+
+@kernel
+def _write_line(
+    point: FloatArray, weights: FloatArray, multipliers: FloatArray, largest: float, work: ProjectionWork
+) -> None:
+    """Write how far the multipliers may go along the Newton direction, and how far to try first.
+
+    Where the dual is flat the Newton step is huge: start short and lengthen, so as to stop at the first maximum.
+    """
+    line, direction = work.line, work.newton.direction
+    line.longest = 1.0
+    line.blocking = -1
+    for i in range(multipliers.size):
+        if direction[i] < 0.0 and multipliers[i] + line.longest * direction[i] < 0.0:
+            line.longest = -multipliers[i] / direction[i]
+            line.blocking = i
+    reach, size = 1.0, 0.0
+    for a in range(point.size):
+        reach = max(reach, abs(point[a] * weights[a]))
+    reach /= largest
+    for i in range(multipliers.size):
+        reach = max(reach, multipliers[i])
+        size = max(size, abs(direction[i]))
+    line.first = min(line.longest, reach / size)
+
+
+@kernel
+def _search_line(
+    point: FloatArray,
+    weights: FloatArray,
+    columns: FloatArray,
+    multipliers: FloatArray,
+    work: ProjectionWork,
+    projection_out: FloatArray,
+) -> None:
+    """Move the multipliers to the maximum of the dual along the line, cut where a multiplier reaches zero."""
+    line, trial, gradient, direction = work.line, work.trial, work.newton.gradient, work.newton.direction
+    initial_slope = _slope(gradient, direction)
+    low, low_slope = 0.0, initial_slope
+    high, high_slope = line.longest, 0.0
+    bracketed = False
+    step = line.first
+    for attempt in range(_MAX_LINE_SEARCH):
+        for i in range(multipliers.size):
+            trial[i] = max(0.0, multipliers[i] + step * direction[i])
+        _evaluate_dual(point, weights, columns, trial, work, projection_out)
+        slope = _slope(gradient, direction)
+        if abs(slope) <= 1e-9 * initial_slope:
+            break
+        if slope > 0.0:
+            low, low_slope = step, slope
+            if step == line.longest:
+                break
+        else:
+            high, high_slope = step, slope
+            bracketed = True
+        if high - low <= 1e-15 * high:
+            break
+        if not bracketed:
+            step = min(line.longest, 8.0 * step)
+        elif attempt % 3 == 2:
+            step = 0.5 * (low + high)
+        else:
+            step = low + (high - low) * low_slope / (low_slope - high_slope)
+    for i in range(multipliers.size):
+        multipliers[i] = trial[i]
+    if line.blocking >= 0 and step == line.longest:
+        multipliers[line.blocking] = 0.0
+
+
+@kernel
 def project_polytope(
     point: FloatArray,
     weights: FloatArray,
@@ -213,15 +305,7 @@ def project_polytope(
     NOT_CONVERGED when stationarity was not reached: on an empty set the multipliers grow without bound, so
     check that the set is not empty (`solve_lp`) before trusting anything else.
     """
-    d = multipliers.size
-    trial, gradient, direction = work.trial, work.newton.gradient, work.newton.direction
-    largest = 1.0
-    for i in range(d):
-        scale = 1e-3  # a row of nothing but round-off is not to be satisfied to more digits
-        for a in range(point.size):
-            scale = max(scale, abs(columns[i + 1, a]))
-        work.scales[i] = scale
-        largest = max(largest, scale)
+    largest = _write_scales(columns, work.scales)
     _evaluate_dual(point, weights, columns, multipliers, work, projection_out)
     for _ in range(_MAX_NEWTON_STEPS):
         residual = _residual(multipliers, work)
@@ -234,49 +318,6 @@ def project_polytope(
                 return PROJECTED
             _evaluate_dual(point, weights, columns, multipliers, work, projection_out)
             _find_direction(weights, columns, multipliers, work, projection_out)
-        initial_slope = _slope(gradient, direction)
-        longest = 1.0
-        blocking = -1
-        for i in range(d):
-            if direction[i] < 0.0 and multipliers[i] + longest * direction[i] < 0.0:
-                longest = -multipliers[i] / direction[i]
-                blocking = i
-        # Where the dual is flat the Newton step is huge: start short and lengthen, so as to stop at the first maximum.
-        reach, size = 1.0, 0.0
-        for a in range(point.size):
-            reach = max(reach, abs(point[a] * weights[a]))
-        reach /= largest
-        for i in range(d):
-            reach = max(reach, multipliers[i])
-            size = max(size, abs(direction[i]))
-        low, low_slope = 0.0, initial_slope
-        high, high_slope = longest, 0.0
-        bracketed = False
-        step = min(longest, reach / size)
-        for attempt in range(_MAX_LINE_SEARCH):
-            for i in range(d):
-                trial[i] = max(0.0, multipliers[i] + step * direction[i])
-            _evaluate_dual(point, weights, columns, trial, work, projection_out)
-            slope = _slope(gradient, direction)
-            if abs(slope) <= 1e-9 * initial_slope:
-                break
-            if slope > 0.0:
-                low, low_slope = step, slope
-                if step == longest:
-                    break
-            else:
-                high, high_slope = step, slope
-                bracketed = True
-            if high - low <= 1e-15 * high:
-                break
-            if not bracketed:
-                step = min(longest, 8.0 * step)
-            elif attempt % 3 == 2:
-                step = 0.5 * (low + high)
-            else:
-                step = low + (high - low) * low_slope / (low_slope - high_slope)
-        for i in range(d):
-            multipliers[i] = trial[i]
-        if blocking >= 0 and step == longest:
-            multipliers[blocking] = 0.0
+        _write_line(point, weights, multipliers, largest, work)
+        _search_line(point, weights, columns, multipliers, work, projection_out)
     return PROJECTED if _residual(multipliers, work) <= PROJECTION else NOT_CONVERGED

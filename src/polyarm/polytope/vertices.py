@@ -9,7 +9,7 @@ from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
 from polyarm.tolerances import PRIMAL, SINGULAR, TRUTH
 
-#: More candidates than this are not walked: see METHOD Section 3, and `statistics.glr`.
+#: More candidates than this are not walked: the neighbours are tested instead, with r left out (docs/settings.md).
 MAX_CANDIDATES = 100_000
 
 

@@ -73,6 +73,24 @@ class RoundSettings(CertifiedSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _refuse_what_changes_nothing(self) -> Self:
+        """A setting that another one makes idle is a misunderstanding; its default is not."""
+        if self.stops_certified():
+            idle, because = {"beta": PRESETS[self.preset]["beta"]}, "stopping=certified, which has its own thresholds"
+        else:
+            idle, because = {"thresholds": "proved", "lam": None}, "stopping=own; add stopping=certified"
+        self._check_idle(idle, because)
+        if self.exploration == "end-of-time":
+            self._check_idle({"exploration_set": "empirical"}, "exploration=end-of-time; add exploration=anytime")
+        return self
+
+    def _check_idle(self, defaults: dict[str, Any], because: str) -> None:
+        for name, default in defaults.items():
+            value = getattr(self, name)
+            if value != default:
+                raise ValueError(f"{name}={value} changes nothing with {because}, or leave {name} out")
+
     def assumed_std(self) -> float | None:
         """The reward noise to assume instead of the declared one."""
         return self.assumed_reward_std

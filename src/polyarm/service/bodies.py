@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic.config import JsonDict
 
+from polyarm.claims import Claim, Claims, Kind
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
 
@@ -214,6 +215,7 @@ class Status(BaseModel):
     expected_stop: Interval | None
     stopped: bool
     tripped: dict[str, float] | None
+    alarm: Claim | None
     assumptions: list[str]
     events: int
     created_at: str
@@ -269,7 +271,8 @@ class Mix(BaseModel):
     """The mix to choose now.
 
     `kind`: answer (the explorer has stopped with it), safe (the best that is certainly feasible so far), candidate (the
-    best guess) or none (`why` says why). `slack_low` and `value_interval` hold with confidence 1 - delta.
+    best guess) or none (`why` says why). `slack_low` and `value_interval` hold with confidence 1 - delta, as far as
+    `bounds` says. `claims`: what is claimed of the mix, or of the fact that there is none.
     """
 
     kind: Literal["answer", "safe", "candidate", "none"]
@@ -278,9 +281,21 @@ class Mix(BaseModel):
     value_interval: Interval | None = None
     slack: dict[str, float] | None = None
     slack_low: dict[str, float] | None = None
-    proved: list[str] = []
-    not_proved: list[str] = []
+    bounds: Kind = "none"
+    pulls: dict[str, int] | None = None
+    rewards: dict[str, float] | None = None
+    claims: list[Claim] = []
     why: str | None = None
+
+    @property
+    def proved(self) -> tuple[str, ...]:
+        """What is proved, as sentences for people."""
+        return Claims(tuple(self.claims)).proved
+
+    @property
+    def not_proved(self) -> tuple[str, ...]:
+        """What is not, and why, as sentences for people."""
+        return Claims(tuple(self.claims)).not_proved
 
 
 class RecommendationBody(Mix):

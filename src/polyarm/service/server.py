@@ -6,8 +6,7 @@ import threading
 
 import uvicorn
 
-from polyarm.engine.intervals import find_intervals
-from polyarm.engine.region import find_regions
+from polyarm.engine.region import find_intervals, find_regions
 from polyarm.engine.session import make_explorer
 from polyarm.errors import InvalidInput
 from polyarm.problem import Constraint, Problem

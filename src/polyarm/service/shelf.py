@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from dataclasses import asdict
 from typing import Any
 
 from polyarm.errors import UnknownStudy
@@ -58,7 +59,7 @@ class Shelf:
                 moment = found.moment()
                 view = view_study(found.id, moment)
                 self._views[found.id] = (moment.seq, view)
-        return {**view, "status": vars(found.status())}  # leases run out without an event
+        return {**view, "status": asdict(found.status())}  # leases run out without an event
 
     def _viewing(self, number: int) -> threading.Lock:
         """Who wants the same view waits for it, rather than to work it out as well."""

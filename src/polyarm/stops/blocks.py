@@ -184,9 +184,11 @@ class BlocksStop(CertifiedStop):
         """The starts that were made."""
         return self.starts[: int(self.block.now.n_starts)]
 
-    def winning_start(self) -> tuple[StartPlan, Record]:
-        """Return the start that proved the answer, with the record of its blocks."""
+    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
+        """The start that proved the answer, with the record of its blocks; None while there is none."""
         j, record = int(self.block.now.winner), self.block.record
+        if j < 0:
+            return None
         start = self.starts[j]
         since = slice(int(start.terms.first), int(self.block.now.recorded))
         table = Record(
@@ -205,7 +207,7 @@ class BlocksStop(CertifiedStop):
         if now.steps > 0:
             self._close()
             if self._try_starts():
-                self.show(self.starts[int(block.now.winner)])
+                self.show(self.starts[int(block.now.winner)], proved=True)
                 now.status = STOPPED
                 return
             self.weigh()
@@ -218,11 +220,10 @@ class BlocksStop(CertifiedStop):
         open_block(round.estimates, block)
         now.due = int(now.steps + block.counts.sum())
 
-    def show(self, start: Start) -> None:
+    def show(self, start: Start, proved: bool = False) -> None:
         """Make a start's test the one whose statistic and threshold are read."""
         if start.terms.weight > 0.0:
-            self.round.now.threshold = start.terms.reward_threshold
-            self.round.now.statistic = start.terms.ratio * start.terms.reward_threshold
+            self.write_reading(float(start.terms.ratio), float(start.terms.reward_threshold), proved)
 
     def _close(self) -> None:
         """Record the block, and add it to every start."""

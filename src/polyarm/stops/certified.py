@@ -11,6 +11,8 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import Scalars, struct
 from polyarm._types import FloatArray
+from polyarm.certify.block_proof import StartPlan
+from polyarm.certify.blocks import Record
 from polyarm.certify.evidence import Evidence, cost_statistic, make_evidence
 from polyarm.certify.pooled import Pricing, Worth, make_worth, weigh_pulls, write_pooled_evidence
 from polyarm.certify.search import CERTIFIED, UNRESOLVED, SearchWork, Task, make_search_work, search_witness
@@ -176,6 +178,9 @@ class Stop(Protocol):
     def expected_stop(self) -> float | None:
         """The pulls at which a proof is expected, or None where nothing plans for one."""
 
+    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
+        """The start that proved the answer, with its blocks; None while there is none, or if all outcomes prove it."""
+
 
 class Saved(NamedTuple):
     """What a saved session keeps of a `CertifiedStop`."""
@@ -209,6 +214,10 @@ class CertifiedStop:
         """Nothing plans for the stop."""
         return None
 
+    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
+        """All outcomes prove the answer."""
+        return None
+
     def look(self) -> None:
         """Review when due, plan if the rule does, test, and say when to look again."""
         round, stop = self.round, self.state
@@ -223,13 +232,21 @@ class CertifiedStop:
         if not infeasible:
             self.plan(reviewing)
             proved = self._try_to_stop(reviewing)
-        ratio = self._ratio(stop.answer)
-        round.now.threshold = self.work.worth.thresholds.reward
-        round.now.statistic = ratio * round.now.threshold
+        self.write_reading(self._ratio(stop.answer), self.work.worth.thresholds.reward, proved)
         stop.now.next_test = schedule_test(steps, float(round.now.statistic), float(round.now.threshold))
         round.now.due = int(stop.now.next_test)
         if infeasible or proved:
             round.now.status = INFEASIBLE if infeasible else STOPPED
+
+    def write_reading(self, ratio: float, threshold: float, proved: bool) -> None:
+        """Write where the test stands, for every display: the only pair of numbers that is shown.
+
+        `ratio` looks at known witnesses only. Until an answer is proved an unknown one may stand below the threshold,
+        so that no more than the threshold is shown.
+        """
+        now = self.round.now
+        now.threshold = threshold
+        now.statistic = (ratio if proved else min(ratio, 1.0)) * threshold
 
     def plan(self, reviewing: bool) -> None:
         """Plan what to sample: nothing, as the sampling rule does not need it."""

@@ -1,12 +1,10 @@
 """Settings of the certified stop, shared by `certex` and by every explorer that is told to stop by it."""
 
-import math
 from typing import Any, Literal
 
 from pydantic import Field
 
-from polyarm.certify.pooled import make_pricing
-from polyarm.certify.verdicts import CertifiedRule, make_certified_rule
+from polyarm.certify.terms import Terms, default_lam
 from polyarm.errors import Checked, InvalidInput
 from polyarm.families.family import is_sub_gaussian
 from polyarm.model import Model
@@ -33,13 +31,24 @@ class CertifiedSettings(Checked):
         """Whether the certified rule decides when to stop."""
         return True
 
-    def pooled_share(self) -> float:
-        """The share of delta that the pooled certificate may spend; another one has the rest."""
-        return 1.0
+    def make_terms(self, model: Model) -> Terms:
+        """Fix what a certificate of this explorer is made with."""
+        return self._share_delta(model, pooled=model.delta, averaged=0.0)
+
+    def _share_delta(self, model: Model, pooled: float, averaged: float) -> Terms:
+        return Terms(
+            certificate="averaged" if averaged > 0.0 else "pooled",
+            thresholds=self.thresholds,
+            lam=default_lam(model) if self.lam is None else self.lam,
+            pooled_delta=pooled,
+            averaged_delta=averaged,
+        )
 
     def make_stop(self, model: Model, state: Any) -> Stop | None:
         """Make the stop for an exploration's state; None where the explorer's own test decides."""
-        return CertifiedStop(build_certified_rule(self, model), state.round, model) if self.stops_certified() else None
+        if not self.stops_certified():
+            return None
+        return CertifiedStop(self.make_terms(model).make_rule(model), state.round, model)
 
 
 def check_certifiable(problem: Problem) -> None:
@@ -54,21 +63,3 @@ def check_certifiable(problem: Problem) -> None:
             "r = 0 cannot be certified: a tie, or a tight unknown constraint, would need infinitely many pulls; "
             "choose r > 0"
         )
-
-
-def build_certified_rule(settings: CertifiedSettings, model: Model) -> CertifiedRule:
-    """Translate settings for the kernels: the rule of the pooled certificate."""
-    lam = settings.lam
-    if lam is None:
-        lam = max((math.sqrt(float(model.reward_noise.max())) / model.r) ** 2, 1.0)
-    n_known = int(model.known.sum())
-    pricing = make_pricing(
-        settings.thresholds == "proved",
-        lam,
-        settings.pooled_share() * model.delta,
-        model.reward_noise.size,
-        n_known,
-        model.known.size - n_known,
-        model.independent,
-    )
-    return make_certified_rule(pricing, model)

@@ -14,16 +14,17 @@ from typing import Any
 
 from polyarm.engine.certificate import Certificate, make_certificate
 from polyarm.engine.outcomes import check_costs, check_outcome
-from polyarm.engine.session import Recommendation, Session
+from polyarm.engine.session import Session
 from polyarm.environments.replay import read_outcomes
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError, StorageError, StudyHalted
 from polyarm.problem import Problem
+from polyarm.report.answer import Recommendation
 from polyarm.studies import events
 from polyarm.studies.events import Event, StoredEvent
 from polyarm.studies.moment import Moment
 from polyarm.studies.state import ARCHIVED, HAND, LEASE, STOPPED, StudyState
 from polyarm.studies.statement import Statement, read_stated
-from polyarm.studies.status import StudyStatus, describe, describe_alarm, describe_end, under
+from polyarm.studies.status import StudyStatus, claim_alarm, describe, describe_alarm, describe_end
 from polyarm.studies.storage import RUNNING, Storage, StudyRow, Writer
 from polyarm.studies.tell_file import read_reports
 from polyarm.studies.trial import (
@@ -65,10 +66,9 @@ def utc_now() -> datetime:
 
 def recommend_from(session: Session, assumptions: Sequence[str]) -> Recommendation:
     """Return the mix to choose by a study's explorer, with what the study itself has to assume."""
-    try:
-        answer = session.recommend()
-    except NoFeasibleMix as error:
-        raise NoFeasibleMix(under(assumptions, str(error))) from None
+    if session.infeasible:
+        raise NoFeasibleMix(session.claim_infeasible().under(*assumptions).sentence)
+    answer = session.recommend()
     claims = answer.claims
     for assumption in assumptions:
         claims = claims.under(assumption, "the study cannot know")
@@ -164,10 +164,9 @@ class Study:
             given, _ = _once(
                 writer, key, ["ask", n], lambda: [trial.document() for trial in self._hand_out(writer, state, n)]
             )
-            alarm = state.tripped if state.tripped is not known else None
-            words = "" if alarm is None else describe_alarm(alarm, state.assumptions())
-        if words:
-            _log.warning("study %r: %s", self.name, words)
+            alarm = claim_alarm(state) if state.tripped is not known else None
+        if alarm is not None:
+            _log.warning("study %r: %s", self.name, describe_alarm(alarm))
         return [Trial.from_document(trial) for trial in given]
 
     def _hand_out(self, writer: Writer, state: StudyState, n: int) -> list[Trial]:

@@ -38,7 +38,7 @@ _FIRST_DRAWN = 100
 
 @dataclass(frozen=True)
 class Reading:
-    """A run after `pulls` pulls: the policy, its estimates, and both optimistic sets (columns, as in `geometry`)."""
+    """A run after `pulls` pulls: the policy, its estimates, and both optimistic sets (columns, as in `estimates`)."""
 
     pulls: int
     policy: FloatArray

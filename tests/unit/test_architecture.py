@@ -28,6 +28,7 @@ FLOORS: list[set[str]] = [
     {"report"},
     {"engine"},
     {"experiments", "studies"},
+    {"warm"},
     {"papers", "service"},
     {"cli", "__main__"},
 ]

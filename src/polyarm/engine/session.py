@@ -253,10 +253,9 @@ class Session:
     def standing(self) -> Standing:
         """Where the pooled certificate stands: its evidence and thresholds, once every arm was pulled."""
         estimates, model = self.round.estimates, self.plan.model
-        assert self.plan.terms is not None  # callers ask `certified` first
-        return weigh_statistics(
-            model, self.plan.terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:]
-        )
+        # A breaker has its proved alarm beside any explorer, also one that another test stops.
+        terms = self.plan.terms or self.plan.settings.make_terms(model)
+        return weigh_statistics(model, terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:])
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
         """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""

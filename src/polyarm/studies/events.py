@@ -50,6 +50,12 @@ class StoredEvent(NamedTuple):
         return Event(self.seq, self.at, self.kind, payload, self.digest)
 
 
+def make_event(before: str, seq: int, at: str, kind: str, payload: Mapping[str, Any]) -> StoredEvent:
+    """Return an entry sealed to the one with the digest `before`."""
+    text = write_payload(payload)
+    return StoredEvent(seq, at, kind, text, seal(before, seq, at, kind, text))
+
+
 def write_payload(payload: Mapping[str, Any]) -> str:
     """Return a payload as text, the same for equal payloads; floats come back bit for bit."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)

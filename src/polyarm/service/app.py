@@ -3,6 +3,7 @@
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import CapacityLimiter
@@ -13,8 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyarm import __version__
-from polyarm.service import front_api, operations_api, studies_api
-from polyarm.service.config import ServiceConfig
+from polyarm.service import front_api, studies_api, telemetry
 from polyarm.service.guard import CSRF_HEADER, Guard
 from polyarm.service.limits import BodyLimit
 from polyarm.service.problems import ProblemDocument, Surprises, add_handlers
@@ -42,6 +42,26 @@ _HEADERS = {
 }
 
 
+@dataclass(frozen=True)
+class ServiceConfig:
+    """Where studies live, who may come in, and how much at once.
+
+    `loopback`: the server can only be reached from its own machine, so that it may do without tokens as long as none
+    was ever created. `rate` and `burst` limit the requests of one caller (a second; at once), `max_body` the bytes of
+    one. `cors_origins` are pages of other hosts that may use the API from a browser, with a token. What is said of a
+    caller's address and scheme is believed of `trusted_proxies` only.
+    """
+
+    storage: str
+    loopback: bool = True
+    rate: float = 500.0
+    burst: float = 1_000.0
+    max_body: int = 8 * 2**20
+    max_streams: int = 200
+    cors_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+
+
 def make_app(config: ServiceConfig, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
     """Return the application; `stopping` tells open streams when to end."""
     storage = open_storage(config.storage)
@@ -54,12 +74,12 @@ def make_app(config: ServiceConfig, stopping: Callable[[], bool] = lambda: False
         lifespan=_lifespan,
     )
     app.state.shelf = Shelf(storage)
-    app.state.guard = Guard(config, storage)
+    app.state.guard = Guard(storage, config.loopback, config.rate, config.burst)
     app.state.metrics = Metrics()
     app.state.streams = Streams(storage, config.max_streams, stopping)
     app.state.ready = threading.Event()
     app.state.long_reads = CapacityLimiter(_LONG_READS)
-    for api in (studies_api, front_api, operations_api):
+    for api in (studies_api, front_api, telemetry):
         app.include_router(api.router)
     add_handlers(app)
     _describe_problems(app)

@@ -2,11 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.config import JsonDict
 
+from polyarm import errors
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
+from polyarm.studies.status import Interval, StudyStatus
 
 #: What one request may ask for; larger studies are created with the library or the command line.
 MOST_ARMS, MOST_CONSTRAINTS = 200, 20
@@ -25,11 +27,6 @@ def _few(costs: Any) -> Any:
 
 #: The length is looked at before the entries.
 Costs = Annotated[dict[str, Number], BeforeValidator(_few)]
-#: Described as a list of two: not every generator of clients knows how OpenAPI describes a pair.
-Interval = Annotated[
-    tuple[float, float],
-    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
-]
 
 _PROBLEM: JsonDict = {
     "arms": ["small", "medium", "large"],
@@ -191,34 +188,6 @@ class StudyList(BaseModel):
     studies: list[Listed]
 
 
-class Status(BaseModel):
-    """How a study stands; see `polyarm.StudyStatus`."""
-
-    name: str
-    state: Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
-    explorer: str
-    used: int
-    asked: int
-    told: int
-    pending: int
-    overdue: int
-    waiting: int
-    expired: int
-    late: int
-    observed: int
-    pulls: dict[str, int]
-    allocation: dict[str, float]
-    waiting_for: str | None
-    statistic: float | None
-    threshold: float | None
-    expected_stop: Interval | None
-    stopped: bool
-    tripped: dict[str, float] | None
-    assumptions: list[str]
-    events: int
-    created_at: str
-
-
 class StudyBody(BaseModel):
     """A study: what it was stated to be, and how it stands."""
 
@@ -226,7 +195,7 @@ class StudyBody(BaseModel):
     name: str
     created_at: str
     statement: dict[str, Any]
-    status: Status
+    status: StudyStatus
 
 
 class TrialBody(BaseModel):
@@ -339,3 +308,35 @@ class Health(BaseModel):
     storage: Literal["ok", "failing"]
     ready: bool
     version: str
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+#: What polyarm raises, and how that travels: status and title of a problem document. The first that fits.
+KINDS: tuple[tuple[type[errors.PolyarmError], int, str], ...] = (
+    (errors.UnknownStudy, 404, "No such study"),
+    (errors.Conflict, 409, "Contradicts what is stored"),
+    (errors.NotYet, 409, "Not yet"),
+    (errors.ExplorationOver, 409, "The exploration is over"),
+    (errors.NoFeasibleMix, 409, "No mix is feasible"),
+    (errors.StudyHalted, 409, "The study is halted"),
+    (errors.StorageError, 503, "The storage failed"),
+    (errors.InvalidInput, 422, "Invalid input"),
+)
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    where: str
+    message: str
+
+
+class ProblemDocument(BaseModel):
+    """What went wrong (RFC 9457); `detail` says what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault] | None = None

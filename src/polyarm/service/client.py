@@ -10,18 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import httpx
+from pydantic import TypeAdapter
 
 from polyarm.errors import Conflict, InvalidInput, PolyarmError, ServiceError, UnknownStudy
 from polyarm.problem import Problem
-from polyarm.service.bodies import RecommendationBody, Status
-from polyarm.service.kinds import KINDS
+from polyarm.service.bodies import KINDS, RecommendationBody
 from polyarm.studies.breaker import Breaker
+from polyarm.studies.status import StudyStatus
 from polyarm.studies.trial import Told, Trial
 
 #: Answers that say nothing of the request itself: another try may go well.
 _PASSING = frozenset({429, 502, 503, 504})
 #: What was raised on the server, by the title of the problem.
 _RAISED: dict[str, type[PolyarmError]] = {title: kind for kind, _, title in KINDS}
+_STATUS = TypeAdapter(StudyStatus)
 
 
 class Client:
@@ -179,9 +181,9 @@ class RemoteStudy:
         """Whether the explorer has finished: with an answer, or with a proof that there is none."""
         return self.status().stopped
 
-    def status(self) -> Status:
+    def status(self) -> StudyStatus:
         """Return how the study stands."""
-        return Status(**self._get("")["status"])
+        return _STATUS.validate_python(self._get("")["status"])
 
     def recommend(self) -> RecommendationBody:
         """Return the mix to choose now, and what is proved of it."""

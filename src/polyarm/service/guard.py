@@ -18,7 +18,6 @@ from polyarm.service.access import (
     find_signed_in,
     has_tokens,
 )
-from polyarm.service.config import ServiceConfig
 from polyarm.service.limits import Limiter
 from polyarm.service.problems import Refusal
 from polyarm.studies.storage import Storage
@@ -35,15 +34,15 @@ _TRIES, _TRIES_AT_ONCE = 2.0, 20.0
 class Guard:
     """Knows callers by their token or by having signed in; on an open server it knows everybody."""
 
-    def __init__(self, config: ServiceConfig, storage: Storage) -> None:
-        self._config, self._storage = config, storage
+    def __init__(self, storage: Storage, loopback: bool, rate: float, burst: float) -> None:
+        self._storage, self._loopback = storage, loopback
         self._locked = False  # once a token exists, a server is never open again
-        self._requests = Limiter(config.rate, config.burst, ", or send more tells in one request")
+        self._requests = Limiter(rate, burst, ", or send more tells in one request")
         self._failures = Limiter(_TRIES, _TRIES_AT_ONCE)
 
     def is_open(self) -> bool:
         """Whether everybody who reaches the server may do everything."""
-        if not self._locked and (not self._config.loopback or has_tokens(self._storage)):
+        if not self._locked and (not self._loopback or has_tokens(self._storage)):
             self._locked = True
         return not self._locked
 

@@ -7,12 +7,11 @@ from typing import Any
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyarm.errors import PolyarmError, StorageError
-from polyarm.service.kinds import KINDS
+from polyarm.service.bodies import KINDS, Fault, ProblemDocument
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -38,23 +37,6 @@ _TITLES = {
     500: "Something broke",
     503: "Not available right now",
 }
-
-
-class Fault(BaseModel):
-    """One thing that is wrong with a request."""
-
-    where: str
-    message: str
-
-
-class ProblemDocument(BaseModel):
-    """What went wrong (RFC 9457); `detail` says what to do."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: list[Fault] | None = None
 
 
 class Refusal(HTTPException):

@@ -12,8 +12,7 @@ from polyarm.engine.session import make_explorer
 from polyarm.errors import InvalidInput
 from polyarm.problem import Constraint, Problem
 from polyarm.service.access import has_tokens, has_usable_tokens
-from polyarm.service.app import make_app
-from polyarm.service.config import ServiceConfig
+from polyarm.service.app import ServiceConfig, make_app
 from polyarm.service.guard import is_loopback
 from polyarm.studies.storage import open_storage
 

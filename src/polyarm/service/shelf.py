@@ -6,7 +6,8 @@ from typing import Any
 
 from polyarm.errors import UnknownStudy
 from polyarm.service.view import view_study
-from polyarm.studies.storage import Storage, StudyRow
+from polyarm.studies.projection import StudyRow
+from polyarm.studies.storage import Storage
 from polyarm.studies.study import Study
 
 #: Studies kept open; another one takes the place of the one that was not used for longest.

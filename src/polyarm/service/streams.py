@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -15,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from polyarm.errors import StorageError
 from polyarm.service.access import Caller
 from polyarm.service.problems import Refusal
-from polyarm.studies.schema import studies
+from polyarm.studies.events import Event
 from polyarm.studies.storage import Storage
 
 #: Seconds between two looks at the storage.
@@ -106,10 +105,11 @@ class Streams:
             await asyncio.sleep(_PACE)
 
     def _look(self, ids: list[int]) -> dict[int, int]:
-        wanted = sa.select(studies.c.id, studies.c.last_seq).where(studies.c.id.in_(ids))
-        with self._storage.transaction() as connection:
-            found = {row.id: row.last_seq for row in connection.execute(wanted)}
+        found = self._storage.last_events(ids)
         return {number: found.get(number, _DELETED) for number in ids}
+
+    def _read(self, study_id: int, after: int, last: int) -> list[Event]:
+        return [event.read() for event in self._storage.events(study_id, after, last)]
 
     async def _beyond(self, study_id: int, seq: int, admitted: Admitted) -> AsyncIterator[int]:
         """Yield the number of the last event whenever it is beyond the last one yielded; 0 as a sign of life."""
@@ -142,7 +142,7 @@ class Streams:
             if not last:
                 yield _ALIVE
             while after < last and not self._stopping():
-                chunk = await run_in_threadpool(self._storage.read_events, study_id, after, min(last, after + _CHUNK))
+                chunk = await run_in_threadpool(self._read, study_id, after, min(last, after + _CHUNK))
                 for event in chunk:
                     data = {"seq": event.seq, "at": event.at, "kind": event.kind, "payload": event.payload}
                     yield _message(event.kind, data, event.seq)

@@ -11,14 +11,15 @@ from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
-from polyarm.errors import Conflict, InvalidInput
+from polyarm.errors import Conflict
 from polyarm.rules.registry import find_explorer
 from polyarm.service import bodies
 from polyarm.service.guard import Administrator, Guard, Reader, Worker
 from polyarm.service.problems import document_problems
 from polyarm.service.shelf import Shelf
 from polyarm.service.telemetry import Metrics
-from polyarm.studies.manage import create_study, describe_row
+from polyarm.studies.manage import add_study, describe_row
+from polyarm.studies.statement import state_study
 from polyarm.studies.study import Study
 
 router = APIRouter(prefix="/studies", tags=["studies"], responses=document_problems(401, 403, 404, 422, 429, 503))
@@ -58,7 +59,7 @@ def _metrics(request: Request) -> Metrics:
 
 
 def _describe(study: Study) -> bodies.StudyBody:
-    status = bodies.Status.model_validate(study.status(), from_attributes=True)
+    status = study.status()
     return bodies.StudyBody(
         id=study.id,
         name=study.name,
@@ -80,24 +81,11 @@ def create(request: Request, caller: Administrator, new: bodies.NewStudy) -> bod
     """Create a study."""
     shelf = _shelf(request)
     find_explorer(new.explorer)  # by name only: a file of the server's is none of a caller's business
-    study = create_study(
-        new.problem,
-        new.explorer,
-        shelf.storage.url,
-        new.name,
-        seed=new.seed,
-        lease=new.lease,
-        breaker=new.breaker,
-        **_check_settings(new.settings),
+    statement = state_study(
+        new.problem, new.explorer, new.settings, seed=new.seed, lease=new.lease, breaker=new.breaker
     )
+    study = add_study(shelf.storage, new.name, statement)
     return _describe(shelf.open(shelf.storage.read_study(study.id)))
-
-
-def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    for taken in ("problem", "explorer", "storage", "name", "seed", "lease", "breaker", "load_if_exists", "clock"):
-        if taken in settings:
-            raise InvalidInput(f"settings: {taken!r} is not a setting of an explorer")
-    return settings
 
 
 @router.get("/{study}")
@@ -201,8 +189,8 @@ def log(request: Request, caller: Reader, study: str, last: Annotated[int, Query
     """Return the latest entries of the log, the oldest first."""
     shelf = _shelf(request)
     row = shelf.find_row(study)
-    found = shelf.storage.read_events(row.id, row.last_seq - last, row.last_seq)
-    return bodies.Log(events=[bodies.EventBody(**event._asdict()) for event in found])
+    found = shelf.storage.events(row.id, row.last_seq - last, row.last_seq)
+    return bodies.Log(events=[bodies.EventBody(**event.read()._asdict()) for event in found])
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {

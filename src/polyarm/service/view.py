@@ -14,7 +14,7 @@ from polyarm.engine.region import find_prices, find_regions
 from polyarm.errors import NoFeasibleMix, NotYet
 from polyarm.problem import Problem
 from polyarm.service.bodies import Mix
-from polyarm.studies.moment import Moment
+from polyarm.studies.status import Moment
 from polyarm.studies.study import recommend_from
 
 #: Vertices of a set of mixes that a page can show.

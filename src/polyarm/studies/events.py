@@ -12,10 +12,10 @@ CREATED = "created"  # what the study was stated to be
 ASKED = "asked"  # trial, arm, lease_until, route
 TOLD = "told"  # trial, arm, reward and costs as known by now, complete
 OBSERVED = "observed"  # trial, arm, reward, costs: nobody had asked
-EXPIRED = "expired"  # trial, by: "lease", which ran out, or "hand" (not in the first logs)
+EXPIRED = "expired"  # trial, by: "lease", which ran out, or "hand"
 TRIPPED = "tripped"  # excess: by how much the allocation surely breaks each constraint
 STOPPED = "stopped"  # reason
-RESUMED = "resumed"  # acknowledged: the constraints whose alarm was taken note of (not in the first logs: all)
+RESUMED = "resumed"  # acknowledged: the constraints whose alarm was taken note of
 ARCHIVED = "archived"
 
 #: What the first entry is sealed to.

@@ -5,16 +5,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from polyarm import __version__
-from polyarm.engine.plan import make_plan
-from polyarm.engine.randomness import check_seed
 from polyarm.errors import Conflict, InvalidInput
 from polyarm.problem import Problem
-from polyarm.rules.registry import get_explorer
 from polyarm.studies import events
-from polyarm.studies.breaker import Breaker, check_breaker
-from polyarm.studies.statement import Statement, check_lease, read_stated
-from polyarm.studies.storage import StudyRow, open_storage, storage_url
+from polyarm.studies.breaker import Breaker
+from polyarm.studies.projection import StudyRow
+from polyarm.studies.statement import Statement, read_stated, state_study
+from polyarm.studies.storage import Storage, open_storage, storage_url
 from polyarm.studies.study import Clock, Study, utc_now
 from polyarm.studies.trial import write_time
 
@@ -38,31 +35,23 @@ def create_study(
     trial that is not told within `lease` (seconds, or a timedelta) is given up and its arm asked again; by default none
     is. `load_if_exists` goes on with a study of that name, if it was created alike. `settings` are the explorer's.
     """
-    chosen = get_explorer(explorer)
-    plan = make_plan(chosen.name, problem, settings)
-    if breaker is not None:
-        check_breaker(breaker, plan)
-    statement = Statement(
-        problem=problem,
-        explorer=chosen.name,
-        settings=plan.settings.model_dump(mode="json"),
-        seed=secrets.randbits(63) if seed is None else check_seed(seed),
-        lease=check_lease(lease),
-        breaker=breaker,
-        source_hash=chosen.source_hash,
-        version=__version__,
-    )
+    statement = state_study(problem, explorer, settings, seed=seed, lease=lease, breaker=breaker)
     place = open_storage(storage_url(storage))
-    title = check_name(name or f"study-{secrets.token_hex(4)}")
-    document = statement.document()
+    title = name or f"study-{secrets.token_hex(4)}"
     try:
-        with place.create(title, write_time(clock()), document) as writer:
-            writer.append(events.CREATED, document)
+        return add_study(place, title, statement, clock)
     except Conflict:
         if not load_if_exists:
             raise
         return _load_alike(load_study(title, storage, clock), statement, seed)
-    return load_study(title, storage, clock)
+
+
+def add_study(place: Storage, name: str, statement: Statement, clock: Clock = utc_now) -> Study:
+    """Add a study to a storage; raises `Conflict` if the name is taken."""
+    document = statement.document()
+    with place.create(check_name(name), write_time(clock()), document) as writer:
+        writer.append(events.CREATED, document)
+    return Study(place, writer.study, clock)
 
 
 def load_study(name: str, storage: str | None = None, clock: Clock = utc_now) -> Study:

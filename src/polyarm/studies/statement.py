@@ -1,16 +1,21 @@
 """What a study was stated to be when it was created; never changed afterwards."""
 
 import json
+import secrets
+from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from polyarm import __version__
 from polyarm.engine.plan import Plan, make_plan
+from polyarm.engine.randomness import check_seed
 from polyarm.errors import Checked, InvalidInput
 from polyarm.problem import Problem
-from polyarm.rules.registry import find_explorer
-from polyarm.studies.breaker import Breaker
+from polyarm.rules.registry import find_explorer, get_explorer
+from polyarm.studies.breaker import Breaker, check_breaker
 
 #: In seconds: ten years. What lasts longer is no lease, and ends after the calendar does.
 _LONGEST_LEASE = 10 * 366 * 86400.0
@@ -63,6 +68,32 @@ class Statement(Checked):
     def document(self) -> dict[str, Any]:
         """Return the statement as plain JSON types."""
         return self.model_dump(mode="json")
+
+
+def state_study(
+    problem: Problem,
+    explorer: str | Path,
+    settings: Mapping[str, Any],
+    *,
+    seed: int | None = None,
+    lease: float | timedelta | None = None,
+    breaker: Breaker | None = None,
+) -> Statement:
+    """Check what a study is to be, and complete it: every setting in force, and a seed if none is given."""
+    chosen = get_explorer(explorer)
+    plan = make_plan(chosen.name, problem, settings)
+    if breaker is not None:
+        check_breaker(breaker, plan)
+    return Statement(
+        problem=problem,
+        explorer=chosen.name,
+        settings=plan.settings.model_dump(mode="json"),
+        seed=secrets.randbits(63) if seed is None else check_seed(seed),
+        lease=check_lease(lease),
+        breaker=breaker,
+        source_hash=chosen.source_hash,
+        version=__version__,
+    )
 
 
 def read_stated(text: str) -> dict[str, Any]:

@@ -2,15 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import WithJsonSchema
 
 from polyarm._json import finite
-from polyarm.studies.state import ARCHIVED, STOPPED, StudyState
+from polyarm.engine.session import Session
+from polyarm.studies.projection import ARCHIVED, STOPPED
+from polyarm.studies.state import StudyState
 
-# What `StudyStatus.state` may be beside STOPPED (by hand) and ARCHIVED.
-EXPLORING = "exploring"
-ANSWERED = "answered"
-INFEASIBLE = "infeasible"
-TRIPPED = "tripped"
+#: Described as a list of two: not every generator of clients knows how OpenAPI describes a pair.
+Interval = Annotated[
+    tuple[float, float],
+    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
+]
+Word = Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,7 @@ class StudyStatus:
     """
 
     name: str
-    state: str
+    state: Word
     explorer: str
     used: int
     asked: int
@@ -41,12 +47,23 @@ class StudyStatus:
     waiting_for: str | None
     statistic: float | None
     threshold: float | None
-    expected_stop: tuple[float, float] | None
+    expected_stop: Interval | None
     stopped: bool
     tripped: Mapping[str, float] | None
     assumptions: tuple[str, ...]
     events: int
     created_at: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """As of event `seq`: the status, what has to be assumed, the readings so far, and a copy of the explorer."""
+
+    seq: int
+    status: StudyStatus
+    assumptions: tuple[str, ...]
+    history: dict[str, list[Any]]
+    session: Session
 
 
 def describe(state: StudyState, name: str, created_at: str, now: str) -> StudyStatus:
@@ -80,14 +97,14 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
     )
 
 
-def _name_state(state: StudyState) -> str:
+def _name_state(state: StudyState) -> Word:
     if state.lifecycle == ARCHIVED:
-        return ARCHIVED
+        return "archived"
     if state.session.stopped:
-        return INFEASIBLE if state.session.infeasible else ANSWERED
+        return "infeasible" if state.session.infeasible else "answered"
     if state.lifecycle == STOPPED:
-        return STOPPED
-    return EXPLORING if state.tripped is None else TRIPPED
+        return "stopped"
+    return "exploring" if state.tripped is None else "tripped"
 
 
 def describe_end(state: StudyState) -> str:

@@ -65,7 +65,7 @@ class Transaction(Protocol):
     def save(
         self,
         study: StudyRow,
-        events: Sequence[StoredEvent],
+        added: Sequence[StoredEvent],
         new_trials: Sequence[StoredTrial],
         changed_trials: Sequence[StoredTrial],
     ) -> None:
@@ -132,7 +132,7 @@ class Storage(Protocol):
     def list_studies(self) -> list[StudyRow]:
         """Return all studies by name."""
 
-    def last_events(self, studies: Sequence[int]) -> dict[int, int]:
+    def last_events(self, wanted: Sequence[int]) -> dict[int, int]:
         """Return the number of the last event of each of these studies that exists."""
 
     def events(self, study: int, after: int = 0, last: int | None = None) -> Iterator[StoredEvent]:

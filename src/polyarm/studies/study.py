@@ -20,16 +20,13 @@ from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, Polyarm
 from polyarm.problem import Problem
 from polyarm.studies import events
 from polyarm.studies.events import Event, StoredEvent
-from polyarm.studies.moment import Moment
-from polyarm.studies.state import ARCHIVED, HAND, LEASE, STOPPED, StudyState
+from polyarm.studies.projection import ARCHIVED, RUNNING, STOPPED, StudyRow
+from polyarm.studies.state import HAND, LEASE, StudyState
 from polyarm.studies.statement import Statement, read_stated
-from polyarm.studies.status import StudyStatus, describe, describe_alarm, describe_end, under
-from polyarm.studies.storage import RUNNING, Storage, StudyRow, Writer
+from polyarm.studies.status import Moment, StudyStatus, describe, describe_alarm, describe_end, under
+from polyarm.studies.storage import Storage, Writer
 from polyarm.studies.tell_file import read_reports
 from polyarm.studies.trial import (
-    EXPIRED,
-    OBSERVED,
-    PENDING,
     Observed,
     Report,
     Told,
@@ -184,7 +181,7 @@ class Study:
         given = []
         for _ in range(n):
             arm, route = state.choose()
-            trial = writer.add_trial(arm, PENDING, asked_at=writer.at)
+            trial = writer.study.last_trial + 1
             asked = {"trial": trial, "arm": arm, "lease_until": until, "route": route}
             state.apply(writer.append(events.ASKED, asked))
             given.append(Trial(trial, self.problem.arms[arm], arm, lease, route))
@@ -222,36 +219,26 @@ class Study:
 
     def _take_all_in(self, writer: Writer, reports: Sequence[Report]) -> list[dict[str, Any]]:
         self._require_lifecycle(writer, RUNNING, STOPPED)
-        rows = writer.trials(sorted({report.trial for report in reports}))
+        writer.load_trials(sorted({report.trial for report in reports}))
         told = []
         for report in reports:
             try:
-                told.append(self._take_in(writer, rows, report).document())
+                told.append(self._take_in(writer, report).document())
             except InvalidInput as error:
                 if not report.where:
                     raise
                 raise type(error)(f"{report.where}: {error}") from None
         return told
 
-    def _take_in(self, writer: Writer, rows: dict[int, Any], report: Report) -> Told:
-        if report.trial not in rows:
-            asked = f"1 to {writer.last_trial}" if writer.last_trial else "none yet"
+    def _take_in(self, writer: Writer, report: Report) -> Told:
+        row = writer.trial(report.trial)
+        if row is None:
+            asked = f"1 to {writer.study.last_trial}" if writer.study.last_trial else "none yet"
             raise InvalidInput(f"trial {report.trial} was never asked for in study {self.name!r}; its trials: {asked}")
-        check_arm(report, self.problem.arms[rows[report.trial].arm])
-        row, told = merge(rows[report.trial], report, self.problem, writer.at)
+        check_arm(report, self.problem.arms[row.arm])
+        merged, told = merge(row, report, self.problem)
         if told.status != "duplicate":
-            rows[report.trial] = row
-            writer.change_trial(row)
-            writer.append(
-                events.TOLD,
-                {
-                    "trial": row.id,
-                    "arm": row.arm,
-                    "reward": row.reward,
-                    "costs": row.costs,
-                    "complete": not told.missing,
-                },
-            )
+            writer.append(events.TOLD, merged)
         return told
 
     def observe(self, arm: int | str, reward: float, costs: Costs = ()) -> int:
@@ -288,7 +275,7 @@ class Study:
         self._require_lifecycle(writer, RUNNING, STOPPED)
         numbers = []
         for arm, reward, by_name in checked:
-            trial = writer.add_trial(arm, OBSERVED, reward=reward, costs=by_name, told_at=writer.at)
+            trial = writer.study.last_trial + 1
             writer.append(events.OBSERVED, {"trial": trial, "arm": arm, "reward": reward, "costs": by_name})
             numbers.append(trial)
         return numbers
@@ -375,12 +362,12 @@ class Study:
 
     def trials(self) -> Iterator[dict[str, Any]]:
         """Yield every trial: id, arm, state, reward, costs, asked_at, told_at."""
-        for row in self._storage.trials_of(self._id):
+        for row in self._storage.trials(self._id):
             yield {**row._asdict(), "arm": self.problem.arms[row.arm], "costs": dict(row.costs)}
 
     def events(self) -> Iterator[Event]:
         """Yield the log."""
-        return self._storage.events_after(self._id, 0)
+        return (event.read() for event in self.stored_events())
 
     def export(self, path: str | Path) -> None:
         """Write the trials (.csv, .parquet) or the whole study (.json) to a file; see `export_study`."""
@@ -395,7 +382,8 @@ class Study:
 
         def act(writer: Writer, state: StudyState) -> None:
             self._require_lifecycle(writer, RUNNING, STOPPED)
-            self._set_lifecycle(writer, state, STOPPED, events.STOPPED, {"reason": reason})
+            if writer.study.lifecycle != STOPPED:
+                state.apply(writer.append(events.STOPPED, {"reason": reason}))
 
         self._change_once(key, ["stop", reason], act)
 
@@ -407,8 +395,8 @@ class Study:
         """
 
         def act(writer: Writer, state: StudyState) -> None:
-            if writer.lifecycle != RUNNING:
-                self._set_lifecycle(writer, state, RUNNING, events.RESUMED, {"acknowledged": []})
+            if writer.study.lifecycle != RUNNING:
+                state.apply(writer.append(events.RESUMED, {"acknowledged": []}))
             elif state.tripped is not None:
                 state.apply(writer.append(events.RESUMED, {"acknowledged": sorted(state.tripped)}))
 
@@ -416,9 +404,12 @@ class Study:
 
     def archive(self, key: str | None = None) -> None:
         """Close the study: no trial, no outcome, until `resume`."""
-        self._change_once(
-            key, ["archive"], lambda writer, state: self._set_lifecycle(writer, state, ARCHIVED, events.ARCHIVED, {})
-        )
+
+        def act(writer: Writer, state: StudyState) -> None:
+            if writer.study.lifecycle != ARCHIVED:
+                state.apply(writer.append(events.ARCHIVED, {}))
+
+        self._change_once(key, ["archive"], act)
 
     def _change_once(self, key: str | None, request: list[Any], act: Callable[[Writer, StudyState], None]) -> None:
         def answer() -> str:
@@ -428,16 +419,9 @@ class Study:
         with self._changing() as (writer, state):
             _once(writer, key, request, answer)
 
-    def _set_lifecycle(
-        self, writer: Writer, state: StudyState, lifecycle: str, kind: str, payload: Mapping[str, Any]
-    ) -> None:
-        if lifecycle != writer.lifecycle:
-            writer.lifecycle = lifecycle
-            state.apply(writer.append(kind, payload))
-
     def _require_lifecycle(self, writer: Writer, *allowed: str) -> None:
-        if writer.lifecycle not in allowed:
-            raise StudyHalted(f"study {self.name!r} is {writer.lifecycle}; resume() lets it go on")
+        if writer.study.lifecycle not in allowed:
+            raise StudyHalted(f"study {self.name!r} is {writer.study.lifecycle}; resume() lets it go on")
 
     # -- inner works ------------------------------------------------------------------------------------------------
 
@@ -449,13 +433,13 @@ class Study:
             state = self._read()
             if state.lifecycle == RUNNING and state.overdue(write_time(self._clock())):
                 with self._changing() as (writer, current):
-                    if writer.lifecycle == RUNNING:  # nobody has halted it meanwhile
+                    if writer.study.lifecycle == RUNNING:  # nobody has halted it meanwhile
                         self._expire(writer, current, current.overdue(writer.at), LEASE)
 
     def _expire(self, writer: Writer, state: StudyState, trials: Sequence[int], by: str) -> None:
-        for row in writer.trials(trials).values():
-            writer.change_trial(row._replace(state=EXPIRED))
-            state.apply(writer.append(events.EXPIRED, {"trial": row.id, "by": by}))
+        writer.load_trials(trials)
+        for trial in trials:
+            state.apply(writer.append(events.EXPIRED, {"trial": trial, "by": by}))
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
@@ -469,7 +453,7 @@ class Study:
         with self._guard:
             with self._writing() as writer:
                 yield writer
-            self._unread += writer.last_seq - writer.study.last_seq
+            self._unread += writer.n_added
             if self._unread >= SNAPSHOT_EVERY:
                 try:
                     self._read()
@@ -484,11 +468,11 @@ class Study:
             self._state = None  # the state runs ahead of what is stored until the transaction has ended
             with self._writing() as writer:
                 for event in writer.events_after(state.seq):
-                    state.apply(event)
+                    state.apply(event.read())
                 try:
                     yield writer, state
                 except PolyarmError:
-                    if writer.last_seq == writer.study.last_seq:
+                    if not writer.n_added:
                         self._state = state  # refused, and nothing was done to it
                     raise
             self._state = state
@@ -498,8 +482,8 @@ class Study:
         with self._guard:
             self._unread = 0
             state, self._state = self._state or self._open(), None
-            for event in self._storage.events_after(self._id, state.seq):
-                state.apply(event)
+            for event in self._storage.events(self._id, state.seq):
+                state.apply(event.read())
                 self._keep_now_and_then(state)
             self._keep_now_and_then(state)  # of events that this object has added itself
             self._state = state
@@ -515,11 +499,11 @@ class Study:
 
     def stored_events(self) -> Iterator[StoredEvent]:
         """Yield the log as it is stored."""
-        return self._storage.stored_events_after(self._id, 0)
+        return self._storage.events(self._id)
 
     def stored_snapshots(self) -> Iterator[tuple[int, str]]:
         """Yield the snapshots as they are stored, by event."""
-        return self._storage.snapshots_of(self._id)
+        return self._storage.snapshots(self._id)
 
     def _keep_now_and_then(self, state: StudyState) -> None:
         if state.seq - self._snapshot_seq < max(SNAPSHOT_EVERY, _SNAPSHOT_SHARE * state.n_waiting):
@@ -533,7 +517,7 @@ class Study:
     def _open(self) -> StudyState:
         """Return the state of the newest snapshot that can be read, or that of a new study."""
         plan, seed, breaker = self.statement.plan(), self.statement.seed, self.statement.breaker
-        for seq, text in self._storage.snapshots_of(self._id):
+        for seq, text in self._storage.snapshots(self._id):
             try:
                 state = StudyState.unpack(json.loads(text), plan, seed, breaker)
             except Exception as error:  # noqa: BLE001  (whatever is wrong with it, the log is all that is needed)

@@ -10,12 +10,11 @@ from typing import Any
 from polyarm.errors import InvalidInput
 from polyarm.files import replaced
 from polyarm.studies import events
-from polyarm.studies.events import write_payload
+from polyarm.studies.events import make_event, write_payload
 from polyarm.studies.manage import check_name, load_study
-from polyarm.studies.projection import project
 from polyarm.studies.state import StudyState
 from polyarm.studies.statement import Statement
-from polyarm.studies.storage import TrialRow, open_storage, storage_url
+from polyarm.studies.storage import open_storage, storage_url
 from polyarm.studies.study import Study
 from polyarm.studies.tell_file import name_columns
 
@@ -99,18 +98,13 @@ def import_study(path: str | Path, storage: str | None = None, name: str | None 
         state = StudyState(statement.plan(), statement.seed, statement.breaker)
         if first[2] != events.CREATED or write_payload(first[3]) != write_payload(stated):
             raise InvalidInput(f"{path}: its log does not begin with its statement")
-        rows: dict[int, TrialRow] = {}
         with open_storage(storage_url(storage)).create(title, first[1], stated) as writer:
             for _, at, kind, payload, digest in document["events"]:
-                writer.at = at
-                event = writer.append(kind, payload)
+                event = make_event(state.digest, state.seq + 1, at, kind, payload)
                 if event.digest != digest:
                     raise InvalidInput(f"{path}: event {event.seq} was changed after it was written, or one before it")
-                state.apply(event)
-                project(event, rows)
-            writer.lifecycle = state.lifecycle
-            writer.add_trials(rows.values())
-            writer.add_snapshot(state.seq, state.write())  # so that it need not be replayed again
+                state.apply(writer.add(event))
+            writer.add_snapshot(state.write())  # so that it need not be replayed again
     except (KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise

@@ -10,14 +10,7 @@ from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.environments.replay import cost_names
 from polyarm.errors import Conflict, InvalidInput
 from polyarm.problem import Problem
-from polyarm.studies.storage import TrialRow
-
-# States of a trial.
-PENDING = "pending"  # asked, nothing told
-PARTIAL = "partial"  # asked, reward or some costs missing
-COMPLETE = "complete"
-EXPIRED = "expired"  # given up before it was complete; may still be told
-OBSERVED = "observed"  # never asked for
+from polyarm.studies.projection import OBSERVED, TrialRow
 
 
 @dataclass(frozen=True)
@@ -131,8 +124,8 @@ def check_arm(report: Report, arm: str) -> None:
         )
 
 
-def merge(row: TrialRow, report: Report, problem: Problem, at: str) -> tuple[TrialRow, Told]:
-    """Return a trial with what is told of it; raises when that contradicts what was told before."""
+def merge(row: TrialRow, report: Report, problem: Problem) -> tuple[dict[str, Any], Told]:
+    """Return what an event says of a trial with what is told now; raises if that contradicts what was told before."""
     if row.state == OBSERVED:
         raise InvalidInput(f"trial {row.id} was observed, not asked for: its outcome is final")
     if None not in (row.reward, report.reward) and row.reward != report.reward:
@@ -143,11 +136,9 @@ def merge(row: TrialRow, report: Report, problem: Problem, at: str) -> tuple[Tri
     reward = row.reward if report.reward is None else report.reward
     costs = {**row.costs, **report.costs}
     missing = (*(["reward"] if reward is None else []), *(name for name in cost_names(problem) if name not in costs))
-    if (reward, costs) == (row.reward, row.costs):
-        return row, Told(row.id, "duplicate", missing)
-    state = COMPLETE if not missing else EXPIRED if row.state == EXPIRED else PARTIAL
-    merged = row._replace(state=state, reward=reward, costs=costs, told_at=at)
-    return merged, Told(row.id, "partial" if missing else "recorded", missing)
+    status = "duplicate" if (reward, costs) == (row.reward, row.costs) else "partial" if missing else "recorded"
+    merged = {"trial": row.id, "arm": row.arm, "reward": reward, "costs": costs, "complete": not missing}
+    return merged, Told(row.id, status, missing)
 
 
 def _contradiction(row: TrialRow, field: str, before: float | None, now: float | None) -> str:

@@ -1,5 +1,7 @@
 """Tokens of the service and those signed in with them, in a SQL database."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from polyarm.errors import Conflict, InvalidInput, unknown_name
@@ -64,7 +66,7 @@ class SqlTokens:
         with self._database.transaction(writes=True) as connection:
             connection.execute(sa.delete(logins).where(logins.c.hash == hashed))
 
-    def _find(self, chosen: sa.Select[Token]) -> Token | None:
+    def _find(self, chosen: sa.Select[Any]) -> Token | None:
         with self._database.transaction() as connection:
             row = connection.execute(chosen.where(tokens.c.revoked_at.is_(None))).one_or_none()
         return None if row is None else Token(*row)

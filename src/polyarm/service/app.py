@@ -15,9 +15,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyarm import __version__
 from polyarm.service import front_api, studies_api, telemetry
+from polyarm.service.bodies import ProblemDocument
 from polyarm.service.guard import CSRF_HEADER, Guard
 from polyarm.service.limits import BodyLimit
-from polyarm.service.problems import ProblemDocument, Surprises, add_handlers
+from polyarm.service.problems import Surprises, add_handlers
 from polyarm.service.shelf import Shelf
 from polyarm.service.streams import Streams
 from polyarm.service.telemetry import Metrics, Telemetry

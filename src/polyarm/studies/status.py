@@ -16,7 +16,7 @@ Interval = Annotated[
     tuple[float, float],
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
 ]
-Word = Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
+StateWord = Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class StudyStatus:
     """
 
     name: str
-    state: Word
+    state: StateWord
     explorer: str
     used: int
     asked: int
@@ -97,7 +97,7 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
     )
 
 
-def _name_state(state: StudyState) -> Word:
+def _name_state(state: StudyState) -> StateWord:
     if state.lifecycle == ARCHIVED:
         return "archived"
     if state.session.stopped:

@@ -134,10 +134,8 @@ class _Replay:
         study, faults = writer.study, self.faults
         if (study.last_seq, study.last_digest) != (self.seq, self.digest):
             faults.append(f"the study says that it has {study.last_seq} events, the log ends at {self.seq}")
-        if self.study.statement and (study.statement, study.created_at) != (
-            self.study.statement,
-            self.study.created_at,
-        ):
+        logged = self.study
+        if logged.statement and (study.statement, study.created_at) != (logged.statement, logged.created_at):
             faults.append("the study's statement is not the one it was created with")
         if self.state is None:
             return

@@ -55,7 +55,7 @@ def add_study(place: Storage, name: str, statement: Statement, clock: Clock = ut
 
 
 def load_study(name: str, storage: str | None = None, clock: Clock = utc_now) -> Study:
-    """Go on with a study that exists."""
+    """Return an existing study, to continue it."""
     place = open_storage(storage_url(storage))
     return Study(place, place.find_study(name), clock)
 
@@ -66,7 +66,7 @@ def list_studies(storage: str | None = None) -> list[dict[str, Any]]:
 
 
 def describe_row(row: StudyRow) -> dict[str, Any]:
-    """Return what a list says of a study."""
+    """Return a study's entry in a list."""
     return {
         "name": row.name,
         "lifecycle": row.lifecycle,
@@ -81,7 +81,7 @@ def _name_explorer(row: StudyRow) -> str:
     try:
         return str(read_stated(row.statement)["explorer"])
     except (InvalidInput, KeyError):
-        return "(damaged)"  # the others are listed all the same
+        return "(damaged)"  # the list still shows the others
 
 
 def delete_study(name: str, storage: str | None = None) -> None:
@@ -91,20 +91,20 @@ def delete_study(name: str, storage: str | None = None) -> None:
 
 
 def check_name(name: str) -> str:
-    """Return a study's name, or raise when it is empty, very long, or would not fit on a line."""
+    """Return a study's name, or raise if it is empty, too long or does not fit on one line."""
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
         raise InvalidInput(f"name: expected 1 to 200 printable characters, got {name!r}")
     return name
 
 
 def _load_alike(study: Study, stated: Statement, seed: int | None) -> Study:
-    """Return a study that exists, or raise when it was created otherwise than stated now."""
+    """Return an existing study, or raise if it was created with something else."""
     before, now = study.statement.document(), stated.document()
     ignored = {"version", *(["seed"] if seed is None else [])}
     differ = [field for field in now if field not in ignored and before[field] != now[field]]
     if differ:
         raise InvalidInput(
             f"study {study.name!r} exists, but was created with another {', '.join(differ)}; choose another name, or "
-            "state what it was created with"
+            "create it with the same"
         )
     return study

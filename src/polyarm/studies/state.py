@@ -79,7 +79,7 @@ class History:
 
 
 class Tallies:
-    """How many trials were asked, told and so on."""
+    """Counts of trials."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -118,10 +118,10 @@ class StudyState:
     def apply(self, event: Event) -> None:
         """Take in the next event of the log."""
         if event.seq != self.seq + 1:
-            raise InvalidInput(f"the log goes on at {event.seq}, but {self.seq + 1} was expected: an event is missing")
+            raise InvalidInput(f"event {self.seq + 1} is missing: the log continues at {event.seq}")
         rule = _RULES.get(event.kind)
         if rule is None:
-            raise InvalidInput(f"event {event.seq}: unknown kind {event.kind!r}: of a newer polyarm, or damaged")
+            raise InvalidInput(f"event {event.seq}: unknown kind {event.kind!r}: damaged, or written by a newer polyarm")
         self._now = event.at
         try:
             rule(self, event.payload)
@@ -176,15 +176,15 @@ class StudyState:
             self.tripped = None
 
     def _take_in(self, payload: Mapping[str, Any], asked: bool) -> None:
-        """Put a complete outcome in its place: that of its ask, or the end of its arm's queue."""
+        """Queue a complete outcome: in the place of its ask, or at the end of its arm's queue."""
         if self._over:
-            return  # it is counted, but nobody will ever take it
+            return  # counted, but never used
         problem = self.session.problem
         costs = tuple(payload["costs"][problem.constraints[i].name] for i in problem.unknown)
         self._queues[payload["arm"]][payload["trial"]] = Outcome(payload["reward"], costs, asked)
 
     def _feed(self) -> None:
-        """Let the explorer take what it asks for, as long as that is there."""
+        """Give the explorer the outcomes that it asks for, as long as they are there."""
         session = self.session
         while not session.stopped:
             arm = session.ask()
@@ -201,7 +201,7 @@ class StudyState:
         for queue in self._queues:
             queue.clear()
 
-    # -- what is to be done next ------------------------------------------------------------------------------------
+    # -- what to do next ------------------------------------------------------------------------------------
 
     def supply(self) -> FloatArray:
         """How many trials of each arm (K,) are under way or wait for the explorer."""
@@ -215,8 +215,8 @@ class StudyState:
     def choose(self) -> tuple[int, str]:
         """Return the arm of the next trial and where it comes from; the explorer must not have stopped.
 
-        First what the explorer is sure to ask for (the arm it waits for before all); beyond that trials are handed out
-        in the proportions of its allocation, counting those under way.
+        Arms that the explorer is sure to ask for come first, the one it waits for before all. Further trials follow its
+        allocation, counting those under way.
         """
         if self.tripped is not None and self.breaker is not None:
             return _most_wanted(self.breaker.mix(self.session.problem), self._control_given), CONTROL
@@ -234,14 +234,14 @@ class StudyState:
         return self.pending.overdue(now)
 
     def alarm(self) -> dict[str, float]:
-        """Return the constraints that the allocation is now proved to break, and by how much."""
+        """Return the constraints that the allocation is now proved to break, each with its excess."""
         if self.breaker is None or self.tripped is not None or self.session.stopped:
             return {}
         watched = set(self.breaker.watched(self.session.problem)) - set(self.acknowledged)
         return find_excess(self.session, watched)
 
     def assumptions(self) -> list[str]:
-        """What must be true, beside what every certificate assumes, for the proof to hold; in words."""
+        """Return, in words, what the proof assumes beyond the assumptions of every certificate."""
         found, tallies = [], self.tallies
         if tallies.replaced:
             found.append(
@@ -259,12 +259,12 @@ class StudyState:
     # -- snapshots --------------------------------------------------------------------------------------------------
 
     def write(self) -> str:
-        """Return everything needed to go on from here, as text; the same for states of the same log."""
+        """Return a snapshot as text; states of the same log give the same text."""
         return json.dumps(self.pack(), separators=(",", ":"))
 
     def pack(self) -> dict[str, Any]:
-        """Return everything needed to go on from here, as plain JSON types."""
-        self._feed()  # the explorer's next decision is taken, whether or not anybody has looked: equal logs, equal bits
+        """Return a snapshot as plain JSON types."""
+        self._feed()  # makes the explorer's next decision, so that equal logs give equal snapshots
         return {
             "format": _FORMAT,
             "seq": self.seq,
@@ -282,7 +282,7 @@ class StudyState:
 
     @classmethod
     def unpack(cls, saved: Mapping[str, Any], plan: Plan, seed: int, breaker: Breaker | None) -> Self:
-        """Go on from what `pack` returned; raises `InvalidInput` when it is no such thing."""
+        """Return the state of a snapshot; raises `InvalidInput` for an unknown format."""
         if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
             raise InvalidInput(f"snapshot: expected format {_FORMAT}")
         state = cls(plan, seed, breaker)

@@ -1,4 +1,4 @@
-"""How a study stands, for people and programs."""
+"""The status of a study, for people and programs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -108,7 +108,7 @@ def _name_state(state: StudyState) -> StateWord:
 
 
 def describe_end(state: StudyState) -> str:
-    """Say how the exploration ended."""
+    """Return how the exploration ended, in words."""
     if state.session.infeasible:
         proved = f"proved after {state.session.steps} pulls that no mix satisfies every constraint"
         return f"{under(state.assumptions(), proved)}; nothing left to ask"
@@ -116,7 +116,7 @@ def describe_end(state: StudyState) -> str:
 
 
 def describe_alarm(excess: Mapping[str, float], assumptions: Iterable[str]) -> str:
-    """Say what tripped the breaker, and what happens now."""
+    """Return what tripped the breaker and what follows, in words."""
     broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in excess.items())
     proved = under(assumptions, f"the sampling is proved to break {broken}")
     return f"{proved}; trials follow the control mix until resume()"

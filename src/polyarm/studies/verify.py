@@ -1,4 +1,4 @@
-"""Proof that a study is what its log says: the log is replayed and compared with all that is stored."""
+"""Check a study against its log: replay it and compare the result with everything stored."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ from polyarm.studies.statement import Statement
 from polyarm.studies.storage import Writer
 from polyarm.studies.study import Study
 
-#: Faults listed before the rest are only counted.
+#: Faults listed; the rest are counted.
 _MOST_FAULTS = 20
-#: How far an excess may be from the one that was logged, perhaps on another machine.
+#: Relative difference allowed between an excess and the logged one, perhaps of another machine.
 _AGREEMENT = 1e-6
 
 
@@ -36,9 +36,9 @@ class StudyVerification:
 
 
 class _Replay:
-    """A state that follows the log from its first event, noting what does not fit.
+    """Replays the log from its first event and notes what does not fit.
 
-    Seals are checked to the end. From an event on that cannot be followed nothing else is: `state` is None.
+    Seals are checked to the end. After an event that cannot be replayed nothing else is: `state` is None.
     """
 
     def __init__(self, states: Mapping[int, list[tuple[str, str]]]) -> None:
@@ -69,7 +69,7 @@ class _Replay:
                 self._break_off(f"event {stored.seq} cannot be replayed: {why}")
 
     def _begin(self, stored: StoredEvent) -> None:
-        """Start from what the first event states: the log is the truth, not what is stored beside it."""
+        """Start from the statement in the first event: the log is the truth."""
         self.study = self.study._replace(created_at=stored.at, statement=stored.payload)
         try:
             statement = Statement(**stored.read().payload)
@@ -82,7 +82,7 @@ class _Replay:
         self.state = StudyState(plan, statement.seed, statement.breaker)
 
     def _break_off(self, fault: str) -> None:
-        self.faults.append(f"{fault}; what is stored beside the log was not compared with it from there on")
+        self.faults.append(f"{fault}; from there on nothing was compared with the log")
         self.state = None
 
     def _take_in(self, event: Event, state: StudyState) -> None:
@@ -148,7 +148,7 @@ class _Replay:
 
 
 def verify_study(study: Study, progress: Callable[[int, int], None] | None = None) -> StudyVerification:
-    """Replay a study's log and compare, bit for bit: asks, alarms, snapshots, the state in use, and every trial."""
+    """Replay a study's log and compare everything, bit for bit: asks, alarms, snapshots, state and trials."""
     states = {seq: [(f"snapshot at event {seq}", text)] for seq, text in study.stored_snapshots()}
     n_snapshots, total, broken = len(states), 0, None
     try:
@@ -163,7 +163,7 @@ def verify_study(study: Study, progress: Callable[[int, int], None] | None = Non
         if progress is not None and stored.seq % 1000 == 0:
             progress(stored.seq, max(total, stored.seq))
     with study.held() as writer:
-        for stored in writer.events_after(replay.seq):  # what others have added meanwhile
+        for stored in writer.events_after(replay.seq):  # added by others meanwhile
             replay.follow(stored)
         replay.compare(writer)
     if broken is not None and not replay.faults:
@@ -174,7 +174,7 @@ def verify_study(study: Study, progress: Callable[[int, int], None] | None = Non
 
 
 def _compare_trials(writer: Writer, expected: Mapping[int, TrialRow]) -> list[str]:
-    """Compare the trials as they are stored: what is damaged may not be readable at all."""
+    """Compare the stored trials unread: damaged ones may not be readable."""
     faults = []
     missing = dict(expected)
     for row in writer.stored_trials():

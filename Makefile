@@ -8,9 +8,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 run: $(VENV)/.run-ready
 	mkdir -p out
+	$(BIN)/polyarm warm --only certex
 	$(BIN)/polyarm run router --plot out/router.png
 
 test: $(VENV)/.test-ready lint browser
+	$(BIN)/polyarm warm
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.test-ready
@@ -42,7 +44,7 @@ gallery: $(VENV)/.test-ready
 
 # The statistical claims over thousands of runs: an hour or so, for the night.
 verify: $(VENV)/.test-ready
-	$(BIN)/python -m pytest -m nightly tests/nightly
+	$(BIN)/python -m pytest -m nightly tests
 
 # Rewrites docs/comparison.md.
 table: $(VENV)/.run-ready
@@ -54,6 +56,7 @@ errata: $(VENV)/.run-ready
 
 bench: $(VENV)/.bench-ready
 	$(BIN)/python -m pytest benchmarks --benchmark-disable-gc
+	$(BIN)/python -m benchmarks.measure_compiling
 
 # Rewrites the pinned versions after a change of dependencies.
 lock: $(VENV)/.python-ready

@@ -14,9 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
 
 import polyarm
-from polyarm.engine.intervals import find_intervals
 from polyarm.engine.plan import make_plan
-from polyarm.engine.region import find_regions
+from polyarm.engine.region import find_intervals, find_regions
 from polyarm.engine.run import Exploration
 from polyarm.figures import COLOURS, new_figure, save_figure, tidy
 from polyarm.problem import find_optimum

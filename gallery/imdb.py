@@ -25,10 +25,11 @@ from picture import EXPLORER_COLOURS, FAINT, GREY, list_words, main, plain_numbe
 
 from polyarm import Constraint, Instance, load_instance, make_certificate, plan, verify_certificate
 from polyarm.engine.certificate import Verification, read_certificate
-from polyarm.engine.intervals import find_intervals
+from polyarm.engine.region import find_intervals
 from polyarm.engine.run import Exploration, plan_run
-from polyarm.engine.trace import Trace, explore_in_pieces
+from polyarm.engine.trace import explore_in_pieces
 from polyarm.figures import COLOURS, new_figure, tidy
+from polyarm.report.plots import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,8 +22,7 @@ from picture import GREY, clear_frame, main, plain_numbers, save_small
 
 from polyarm import Constraint, Instance, Problem
 from polyarm._types import FloatArray
-from polyarm.engine.intervals import find_intervals
-from polyarm.engine.region import find_regions
+from polyarm.engine.region import find_intervals, find_regions
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.figures import COLOURS, new_figure, tidy
 from polyarm.papers.das_basu_2026.figure2 import CORNERS, area_share, list_corners, true_columns

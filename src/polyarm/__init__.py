@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from polyarm import templates
     from polyarm.engine.certificate import Certificate, Verification, make_certificate, verify_certificate
     from polyarm.engine.replay import ReplayResult, replay
-    from polyarm.engine.session import Recommendation, Session, make_explorer
+    from polyarm.engine.session import Session, make_explorer
     from polyarm.environments.instances import Instance, instance_names, load_instance
     from polyarm.environments.replay import ReplayLog, read_log
     from polyarm.errors import (
@@ -60,7 +60,7 @@ _HOMES = {
     "NotYet": "polyarm.errors",
     "PolyarmError": "polyarm.errors",
     "Problem": "polyarm.problem",
-    "Recommendation": "polyarm.engine.session",
+    "Recommendation": "polyarm.report.answer",
     "RemoteStudy": "polyarm.service.client",
     "ReplayLog": "polyarm.environments.replay",
     "ReplayResult": "polyarm.engine.replay",

@@ -4,6 +4,7 @@ Numba's cache notices an edit in a kernel's own file but not in the kernels it c
 is kept in a folder named by a hash of every source file that can end up inside a kernel.
 """
 
+import fcntl
 import getpass
 import hashlib
 import os
@@ -27,13 +28,15 @@ _ABOVE_KERNELS = {
     "cli",
     "__main__.py",
     "papers",
+    "report",
+    "claims.py",
     "experiments",
     "service",
     "studies",
     "templates.py",
+    "warm.py",
     "engine",
     "figures.py",
-    "plotting.py",
     "problem_file.py",
     "tables.py",
     "files.py",
@@ -90,6 +93,11 @@ def _cache_folder() -> str | None:
 CACHE_FOLDER = _cache_folder()
 
 
+def describe_folders() -> str:
+    """Name the folders in which compiled kernels could be kept, if they can be written."""
+    return " and ".join(str(folder) for folder in _candidate_folders()) or "none, as the user has no home"
+
+
 def kernel(function: F) -> F:
     """Compile a function with Numba: without the GIL, IEEE division, and cached across processes if it is polyarm's."""
     return _compile(function, "never")
@@ -119,7 +127,23 @@ def _compile(function: F, inline: Literal["never", "always"]) -> F:
     caching = CACHE_FOLDER is not None and function.__module__.startswith("polyarm.")
     with _configured(CACHE_DIR=CACHE_FOLDER):
         made: Any = numba.njit(cache=caching, nogil=True, error_model="numpy", inline=inline)(function)
+    if caching and hasattr(made, "_cache"):
+        _save_one_at_a_time(made._cache)
     return cast(F, _optimise_lightly(made))
+
+
+def _save_one_at_a_time(kept: Any) -> None:
+    """Let no two processes change a kernel's index at once: an entry would be lost, or lead to the other's code."""
+    save = kept.save_overload
+
+    def save_alone(signature: Any, compiled: Any) -> None:
+        folder = Path(cast(str, CACHE_FOLDER))
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            save(signature, compiled)
+
+    kept.save_overload = save_alone
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """What the user states: arms, constraints, noise, confidence. Validated here and nowhere else."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from polyarm._html import html_table
 from polyarm._types import FloatArray
@@ -52,6 +53,13 @@ class Constraint(Checked):
         return f"{self.name} {self.sense} {self.bound:g}"
 
 
+class Means(NamedTuple):
+    """What is expected of a problem: the mean reward of each arm, and the mean costs of each measured constraint."""
+
+    mu: tuple[float, ...]
+    costs: dict[str, tuple[float, ...]]
+
+
 class Problem(Checked):
     """A mix of arms to choose, constraints to respect, and how sure the answer must be.
 
@@ -68,6 +76,7 @@ class Problem(Checked):
     delta: Probability
     r: NonNegative
     noise: Literal["correlated", "independent"] = "correlated"
+    _guess: Means | None = PrivateAttr(default=None)
 
     @field_validator("arms", mode="before")
     @classmethod
@@ -177,6 +186,32 @@ class Problem(Checked):
             raise InvalidInput(f"{field}: expected whole numbers, at least 1 of every arm, got {counts.tolist()}")
         return counts
 
+    @property
+    def guess(self) -> Means | None:
+        """What `with_guess` said; no part of the problem: it is not saved with it, and no explorer sees it."""
+        return self._guess
+
+    def with_guess(
+        self, mu: Sequence[float] | FloatArray, costs: Mapping[str, Any] | Sequence[Any] | FloatArray = ()
+    ) -> "Problem":
+        """Return the same problem with what you expect of its truth, for `polyarm.plan`.
+
+        Args:
+            mu: The mean reward of each arm.
+            costs: The mean costs of each measured constraint, one number per arm: by name, or in their order.
+        """
+        names = [self.constraints[i].name for i in self.unknown]
+        rows = dict(costs) if isinstance(costs, Mapping) else dict(zip(names, costs, strict=False))
+        if set(rows) != set(names) or len(costs) != len(names):
+            got = sorted(rows) if isinstance(costs, Mapping) else f"{len(costs)} rows"
+            raise InvalidInput(f"costs: expected the mean costs of each measured constraint, {names}, got {got}")
+        made = self.model_copy()
+        made._guess = Means(
+            tuple(self.check_numbers("mu", mu).tolist()),
+            {name: tuple(self.check_numbers(f"costs of {name!r}", rows[name]).tolist()) for name in names},
+        )
+        return made
+
     def with_known_rows(self, rows: FloatArray) -> "Problem":
         """Return the same problem with every row given: what an explorer that is told A works on."""
         return self.replace(
@@ -187,8 +222,11 @@ class Problem(Checked):
         )
 
     def replace(self, **changes: Any) -> "Problem":
-        """Return a validated copy with some fields changed."""
-        return Problem(**{**self.model_dump(), **changes})
+        """Return a validated copy with some fields changed; a guess stays unless arms or constraints change."""
+        made = Problem(**{**self.model_dump(), **changes})
+        if changes.keys().isdisjoint({"arms", "constraints"}):
+            made._guess = self._guess
+        return made
 
     def _repr_html_(self) -> str:
         rows = [

@@ -7,6 +7,9 @@ the range for bounded ones. Where rewards or costs are not what was measured but
 (`subpopulation_outcome`, `exposure_outcome`, `guardrail_costs`), and the constructor has declared scales that hold for
 what it returns.
 
+Every constructor takes `guess`, for `polyarm.plan`: the mean that you expect of each thing that is measured, by name,
+one number per arm, `reward` among them: `guess={"reward": [0.6, 0.8], "price": [0.2, 0.9]}`. No explorer sees it.
+
 Shadow prices. The paper's Theorem 6 defines one for every problem, `shadow_price` here; for some applications its
 appendix prints a formula of its own, and those are functions of their own. They describe how hard the paper's LATS
 finds a problem; `certex` does not use them.
@@ -27,6 +30,8 @@ from polyarm.tolerances import PRIMAL, SIMPLEX
 
 Arms = int | Sequence[str]
 Scale = float | Sequence[float]
+#: Means by name, one number per arm.
+Expected = Mapping[str, Sequence[float] | FloatArray]
 #: Zero without noise has every scale, but a declared one must be positive: this share of the row's largest.
 _NO_NOISE = 0.01
 
@@ -37,6 +42,7 @@ def thresholds(
     *,
     toxicity_limit: float | None = None,
     toxicity_std: Scale | None = None,
+    guess: Expected | None = None,
     **stated: Any,
 ) -> Problem:
     r"""Thresholding and dose finding: the most effective mix of doses, each within its limit, or the mix safe, or both.
@@ -69,7 +75,7 @@ def thresholds(
         rows.append(Constraint(name="toxicity", bound=bound, std=std["toxicity"]))
     elif toxicity_std is not None:
         raise InvalidInput("toxicity_std: belongs to toxicity_limit, which is not given")
-    return _make(names, rows, stated)
+    return _make(names, rows, stated, guess)
 
 
 def thresholds_shadow_price(limits: Scale, policy: Sequence[float] | FloatArray) -> float | None:
@@ -89,6 +95,7 @@ def knapsack(
     *,
     consumption: Mapping[str, Sequence[float]] | None = None,
     rounds: int = 1,
+    guess: Expected | None = None,
     **stated: Any,
 ) -> Problem:
     r"""End-of-time knapsack: the best mix to deploy within resources; exploration itself may use as much as it likes.
@@ -122,10 +129,17 @@ def knapsack(
         )
         for name, capacity in capacities.items()
     ]
-    return _make(_name_arms(arms), rows, stated)
+    return _make(_name_arms(arms), rows, stated, guess)
 
 
-def feasible_arms(arms: Arms, floors: Mapping[str, float], std: Scale | Mapping[str, Scale], **stated: Any) -> Problem:
+def feasible_arms(
+    arms: Arms,
+    floors: Mapping[str, float],
+    std: Scale | Mapping[str, Scale],
+    *,
+    guess: Expected | None = None,
+    **stated: Any,
+) -> Problem:
     r"""Feasible arm selection: the team of highest utility whose average performance reaches a floor on every task.
 
     .. math:: \max_\pi \mu^\top \pi \quad\text{subject to}\quad f_l^\top \pi \ge \tau_l \ \text{for every task } l.
@@ -144,7 +158,7 @@ def feasible_arms(arms: Arms, floors: Mapping[str, float], std: Scale | Mapping[
         Constraint(name=task, sense=">=", bound=_number(f"floor of {task!r}", floor), std=scales[task])
         for task, floor in floors.items()
     ]
-    return _make(_name_arms(arms), rows, stated)
+    return _make(_name_arms(arms), rows, stated, guess)
 
 
 def feasible_arms_shadow_price(
@@ -172,6 +186,7 @@ def subpopulations(
     reward_std: Scale | None = None,
     delta: float,
     r: float,
+    guess: Expected | None = None,
 ) -> Problem:
     r"""Fairness across sub-populations: the mix that is best for everyone together and not too bad for any group.
 
@@ -184,7 +199,8 @@ def subpopulations(
 
     The reward is made of the same outcomes as the costs, so the noise is correlated and cannot be declared otherwise.
     The scale of the reward is :math:`\sum_m w_m s_m`, valid however the outcomes of one pull depend on each other; if
-    they are independent, :math:`\sqrt{\sum_m w_m^2 s_m^2}` is valid, too, and may be given as `reward_std`.
+    they are independent, :math:`\sqrt{\sum_m w_m^2 s_m^2}` is valid, too, and may be given as `reward_std`. A `guess`
+    holds the mean outcomes of each group.
 
     Differs from paper: it asks that the mix use only arms that are good for every group, :math:`1_{\mu_m \ge 0}^\top
     \pi = 1`. An indicator of an unknown mean is not the mean of anything that is measured, and an equality leaves no
@@ -204,7 +220,11 @@ def subpopulations(
     if reward_std is None:
         spread = sum((weights[row.name] * _spread(row, len(names)) for row in rows), np.zeros(len(names)))
         reward_std = tuple(spread.tolist())
-    return _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
+    problem = _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
+    if guess is None:
+        return problem
+    means = _expected(problem, guess, weights)
+    return problem.with_guess(sum((weights[group] * means[group] for group in weights), np.zeros(len(names))), means)
 
 
 def subpopulation_outcome(
@@ -230,7 +250,14 @@ def subpopulations_shadow_price(policy: Sequence[float] | FloatArray) -> float:
 
 
 def exposure(
-    arms: Arms, *, tolerance: float, least_merit: float, outcomes_per_pull: int, delta: float, r: float
+    arms: Arms,
+    *,
+    tolerance: float,
+    least_merit: float,
+    outcomes_per_pull: int,
+    delta: float,
+    r: float,
+    guess: Expected | None = None,
 ) -> Problem:
     r"""Fairness of exposure: the best mix in which no arm is shown much more, for its merit, than another.
 
@@ -261,7 +288,8 @@ def exposure(
     The merit :math:`f(\mu)` of the paper must be affine and increasing in the reward: outcomes are then told as merits,
     divided by the largest that is possible, and r is in these units. For other f the mean merit of an outcome is not
     the merit of the mean outcome. The reward and the costs come from the same outcomes, so the noise is correlated.
-    There are K(K - 1) rows: this is for a handful of arms. Shadow price: `exposure_shadow_price`.
+    There are K(K - 1) rows: this is for a handful of arms. A `guess` holds the `merit` of each arm. Shadow price:
+    `exposure_shadow_price`.
     """
     names = _name_arms(arms)
     wanted = 1.0 + _number("tolerance", tolerance, above=0.0)
@@ -281,7 +309,16 @@ def exposure(
         std[a], std[b] = scale, scale * wanted * kept
         rows.append(Constraint(name=_exposure_row(names[a], names[b]), bound=0.0, std=tuple(std.tolist())))
     reward_std = 0.5 / math.sqrt(outcomes_per_pull)
-    return _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
+    problem = _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
+    if guess is None:
+        return problem
+    merits = _expected(problem, guess, ["merit"])["merit"]
+    for value in merits:
+        _number("guess, merit", value, low=merit, high=1.0)
+    inverses = (1.0 - (1.0 - merits) ** (outcomes_per_pull + 1)) / merits
+    units = np.eye(len(names))
+    pairs = permutations(range(len(names)), 2)
+    return problem.with_guess(merits, [inverses * (units[a] - wanted * kept * units[b]) for a, b in pairs])
 
 
 def exposure_outcome(problem: Problem, arm: int | str, outcomes: Sequence[float]) -> tuple[float, dict[str, float]]:
@@ -333,7 +370,7 @@ class Guardrail(Checked):
     baseline: float | None = None
 
 
-def guardrails(arms: Arms, metrics: Sequence[Guardrail], **stated: Any) -> Problem:
+def guardrails(arms: Arms, metrics: Sequence[Guardrail], *, guess: Expected | None = None, **stated: Any) -> Problem:
     r"""A/B/n test with guardrails: the best split of traffic that is not inferior to the control in other metrics.
 
     .. math:: \max_\pi \mu^\top \pi \quad\text{subject to}\quad g_i^\top \pi - g_{i0} \le \text{margin}_i
@@ -345,7 +382,7 @@ def guardrails(arms: Arms, metrics: Sequence[Guardrail], **stated: Any) -> Probl
     `guardrail_costs` does. The scale of a difference is :math:`\sqrt{s_a^2 + s_0^2}`, and that of 0 is as small as you
     like. The control alone satisfies these rows, so there is always an answer. One control user may not serve two
     pulls: pulls must be independent. With a `baseline` the metric is told as measured, and the bound is as good as the
-    baseline.
+    baseline. A `guess` holds the means of the metrics themselves, and the `reward`.
 
     Exact for the split. To ship one variant, read it as a test of mixes: a variant that gets all the traffic passed.
     Not in the paper; shadow price as in its Theorem 6: `shadow_price`.
@@ -368,7 +405,12 @@ def guardrails(arms: Arms, metrics: Sequence[Guardrail], **stated: Any) -> Probl
         std[0] = _NO_NOISE * std.max()
         name = _paired_row(metric.name, names[0])
         rows.append(Constraint(name=name, sense=sense, bound=margin, std=tuple(std.tolist())))
-    return _make(names, rows, stated)
+    problem = _make(names, rows, stated)
+    if guess is None:
+        return problem
+    means = _expected(problem, guess, ["reward", *(metric.name for metric in metrics)])
+    costs = [means[m.name] - (means[m.name][0] if m.baseline is None else 0.0) for m in metrics]
+    return problem.with_guess(means["reward"], costs)
 
 
 def guardrail_costs(
@@ -406,6 +448,7 @@ def routing(
     std: Scale | Mapping[str, Scale] | None = None,
     at_most: Mapping[str, float] | None = None,
     least_share: float = 0.0,
+    guess: Expected | None = None,
     **stated: Any,
 ) -> Problem:
     r"""Model routing: the traffic split of highest quality within average budgets and service levels.
@@ -439,7 +482,7 @@ def routing(
     floor = _number("least_share", least_share, low=0.0, high=1.0 / len(names))
     if floor > 0.0:
         rows += [_share_row(names, name, ">=", floor) for name in names]
-    return _make(names, rows, stated)
+    return _make(names, rows, stated, guess)
 
 
 def shadow_price(
@@ -470,13 +513,27 @@ def _ratio(slack: FloatArray) -> float | None:
     return float(slack.max() / slack.min())
 
 
-def _make(arms: tuple[str, ...], rows: list[Constraint], stated: dict[str, Any]) -> Problem:
+def _make(
+    arms: tuple[str, ...], rows: list[Constraint], stated: dict[str, Any], guess: Expected | None = None
+) -> Problem:
+    """Make the problem, with a guess of what is told as it is measured."""
     if "constraints" in stated:
         raise InvalidInput(
             "constraints: the template makes them; add your own with "
             "problem.replace(constraints=[*problem.constraints, ...])"
         )
-    return Problem(arms=arms, constraints=tuple(rows), **stated)
+    problem = Problem(arms=arms, constraints=tuple(rows), **stated)
+    if guess is None:
+        return problem
+    measured = [problem.constraints[i].name for i in problem.unknown]
+    means = _expected(problem, guess, ["reward", *measured])
+    return problem.with_guess(means["reward"], {name: means[name] for name in measured})
+
+
+def _expected(problem: Problem, guess: Expected, names: Iterable[str]) -> dict[str, FloatArray]:
+    """Return the means of a guess, which must have these names."""
+    _require_same_names("guess", guess, names)
+    return {name: problem.check_numbers(f"guess, {name}", guess[name]) for name in names}
 
 
 def _name_arms(arms: Any) -> tuple[str, ...]:

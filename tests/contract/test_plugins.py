@@ -65,14 +65,15 @@ class Settings(kit.TrackingSettings):
 
 class Rule(NamedTuple):
     round: kit.RoundRule
-    tracking: int
     forget: float
 
-class State(NamedTuple):
-    round: kit.RoundState
+@kit.struct
+class State:
+    round: kit.Round
     recent: np.ndarray
 
-class Work(NamedTuple):
+@kit.struct
+class Work:
     round: kit.RoundWork
 
 @kit.inlined_kernel
@@ -80,29 +81,21 @@ def renew(recent, forget, rng):
     for a in range(recent.size):
         recent[a] = recent[a] * forget + rng.random()
 
-def build(settings, model):
-    certified = settings.stops_certified()
-    return (
-        Rule(kit.build_round_rule(settings, model), kit.TRACKING_CODES[settings.tracking], settings.forget),
-        State(kit.make_round_state(model, certified), np.zeros(model.simplex.shape[1])),
-        Work(kit.make_round_work(model, certified)),
-    )
+def init(settings, model):
+    rule = Rule(kit.build_round_rule(settings, model)._replace(needs_policy=False), settings.forget)
+    return rule, State(kit.make_round(model), np.zeros(model.reward_noise.size)), Work(kit.make_round_work(model))
 
 @kit.kernel
-def step(rule, state, model, rng, work):
-    if kit.examine(rule.round, state.round, model, work.round):
-        return kit.STOP
+def allocate(rule, state, model, rng, work):
     renew(state.recent, rule.forget, rng)
     total = state.recent.sum()
     for a in range(state.recent.size):
         share = state.recent[a] / total
-        if kit.has_alternatives(state.round):
+        if state.round.now.no_policy == 0:
             share = 0.5 * (share + state.round.policy[a])
         state.round.allocation[a] = share
-    kit.confine(rule.round, state.round, model, work.round)
-    return kit.track(rule.tracking, state.round)
 
-explorer = kit.Explorer("fast-test", "random and mindful, compiled", Settings, build, {Rule: step})
+explorer = kit.Explorer("fast-test", "random and mindful, compiled", Settings, init, {Rule: allocate})
 """
 
 TEXTS = {"plain-test": PLAIN, "fast-test": FAST}
@@ -416,14 +409,15 @@ BAD_FILES = {
         r"line 9: .*memory: expected a whole number, 0 or more, got -1",
     ),
     "settings": (
-        FAST.replace("Settings, build", "dict, build"),
+        FAST.replace("Settings, init", "dict, init"),
         "settings: expected a class that extends RoundSettings",
     ),
-    "build": (FAST.replace("Settings, build", "Settings, None"), "build: expected a function of"),
-    "steps": (FAST.replace("{Rule: step}", "step"), "steps: expected a step for each class of rules"),
+    "init": (FAST.replace("Settings, init", "Settings, None"), "init: expected a function of"),
+    "allocate": (FAST.replace("{Rule: allocate}", "allocate"), "allocate: expected a function for each class of rules"),
+    "no rule": (FAST.replace("{Rule: allocate}", "{}"), "allocate: expected a function for each class of rules"),
     "taken rule": (
-        "from polyarm.rules.uniform import UniformRule\n" + FAST.replace("{Rule: step}", "{UniformRule: step}"),
-        "steps: .*UniformRule.* already has a step, of another explorer",
+        "from polyarm.rules.uniform import UniformRule\n" + FAST.replace("{Rule: allocate}", "{UniformRule: allocate}"),
+        "UniformRule.* already belongs to another explorer; define a class of your own",
     ),
 }
 

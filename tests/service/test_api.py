@@ -286,7 +286,11 @@ def test_stylised_thresholds_bound_nothing(server: Served) -> None:
         study = client.create_study(make_problem(), seed=5, certificate="pooled", thresholds="stylised")
         explore(study, World())
         answer = study.recommend()
-    assert (answer.kind, answer.slack_low, answer.value_interval, answer.proved) == ("answer", None, None, [])
+    assert (answer.kind, answer.slack_low, answer.value_interval, answer.proved) == ("answer", None, None, ())
+    assert {(claim.about, claim.kind) for claim in answer.claims} == {
+        ("feasible", "stylised"),
+        ("near-optimal", "stylised"),
+    }
 
 
 def test_the_status_is_the_librarys(server: Served) -> None:

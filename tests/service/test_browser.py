@@ -1,11 +1,12 @@
 """The dashboard in a real browser: created in it, fed from outside, watched live, and never trusted with markup."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -127,11 +128,11 @@ def test_numbers_and_charts_move_without_a_reload(server: Served, page: Page) ->
 
     reward = page.get_by_role("img", name=re.compile("^Reward by arm"))
     region = page.locator("svg polygon.optimistic")
-    canvas = page.locator(".plot canvas").first
+    line = page.locator(".plot path.statistic").first
     before = {
         "reward": reward.get_attribute("aria-label"),
         "region": region.get_attribute("points"),
-        "canvas": canvas.evaluate("canvas => canvas.toDataURL()"),
+        "line": line.get_attribute("d"),
         "log": page.locator(".log time").first.get_attribute("datetime") or "",
     }
     # Somebody reads on meanwhile: a table is open, something has the focus, the page is scrolled.
@@ -142,7 +143,7 @@ def test_numbers_and_charts_move_without_a_reload(server: Served, page: Page) ->
     expect(page.get_by_text(f"{feeder.status()['used']} outcomes used so far")).to_be_visible()
     expect(reward).not_to_have_attribute("aria-label", before["reward"] or "")
     expect(region).not_to_have_attribute("points", before["region"] or "")
-    assert canvas.evaluate("canvas => canvas.toDataURL()") != before["canvas"]
+    expect(line).not_to_have_attribute("d", before["line"] or "")
     expect(page.locator(".log time").first).not_to_have_attribute("datetime", before["log"])
     assert page.evaluate("window.sameDocument"), "the page was reloaded"
     assert page.evaluate("scrollY") == 500
@@ -180,6 +181,214 @@ def test_the_charts_show_what_the_api_says(server: Served, page: Page) -> None:
     expect(slack).to_contain_text(f"{view['mix']['slack']['price']:.4g}")
 
 
+#: Draws a chart alone on the page, at a width of 600, from what `update` takes.
+_DRAW = """async ([options, data]) => {
+  const { makeLineChart } = await import("/static/js/charts/line_chart.js");
+  const chart = makeLineChart(options);
+  const frame = document.createElement("div");
+  frame.id = "drawn";
+  frame.style.width = "600px";
+  frame.append(chart.node);
+  document.querySelector("main").replaceChildren(frame);
+  chart.update(data);
+  window.chart = chart;
+}"""
+_TWO_LINES: dict[str, Any] = {
+    "name": "Two lines",
+    "series": [{"label": "first", "look": "series-1"}, {"label": "second", "look": "series-2 dash-1"}],
+    "bands": [{"from": 0, "to": 1, "look": "series-1"}],
+    "height": 200,
+}
+#: What stands for a missing value.
+UNKNOWN = "\N{EN DASH}"
+_STEPS = [10, 20, 30, 40, 50, 60]
+_FIRST = [1.0, 2.0, None, 3.0, None, 5.0]
+_SECOND = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+_DATA: dict[str, Any] = {
+    "steps": _STEPS,
+    "lines": [_FIRST, _SECOND],
+    "range": {"x": [0, 60], "y": [0, 6]},
+    "shade": [45, 90],
+    "label": "Two lines, in words.",
+}
+
+
+def draw_lines(page: Page, **changes: Any) -> Locator:
+    """Draw two lines of six values, some of them missing."""
+    page.goto("/")
+    expect(page.get_by_role("link", name="Create the first study")).to_be_visible()
+    page.evaluate(_DRAW, [_TWO_LINES, _DATA | changes])
+    chart = page.locator("#drawn")
+    expect(chart.locator("path.series-1").first).to_be_attached()
+    return chart
+
+
+def points_of(path: Locator) -> list[list[list[float]]]:
+    """The points of a path, piece by piece."""
+    pieces = (path.get_attribute("d") or "").split("M")[1:]
+    return [[[float(part) for part in point.split(",")] for point in piece.split("L")] for piece in pieces]
+
+
+def test_lines_have_gaps_where_values_are_missing(server: Served, page: Page) -> None:
+    chart = draw_lines(page)
+    expect(chart.get_by_role("img")).to_have_accessible_name("Two lines, in words.")
+    (whole,) = points_of(chart.locator("path.series-2"))
+    (piece,) = points_of(chart.locator("path.series-1"))
+    dots = chart.locator("circle.series-1").evaluate_all(
+        "nodes => nodes.map(({ cx, cy }) => [cx.baseVal.value, cy.baseVal.value])"
+    )
+    assert (len(whole), len(piece), len(dots)) == (6, 2, 2)
+    # One straight scale for either axis fits all that is drawn.
+    across, up = np.polyfit(_STEPS, [x for x, _ in whole], 1), np.polyfit(_SECOND, [y for _, y in whole], 1)
+    assert across[0] > 0
+    assert up[0] < 0
+    expected = [(step, value) for step, value in zip(_STEPS, _FIRST, strict=True) if value is not None]
+    for (step, value), (x, y) in zip(expected, [*piece, *dots], strict=True):
+        assert x == pytest.approx(np.polyval(across, step), abs=0.11)
+        assert y == pytest.approx(np.polyval(up, value), abs=0.11)
+    areas = chart.locator("polygon.band").evaluate_all("nodes => nodes.map((node) => node.points.length)")
+    assert areas == [4, 2, 2]
+    # The shade ends with the axis, and the ticks are where the lines say they are.
+    left, width = chart.locator("rect.eta").evaluate("({ x, width }) => [x.baseVal.value, width.baseVal.value]")
+    assert left == pytest.approx(np.polyval(across, 45), abs=0.11)
+    assert left + width == pytest.approx(np.polyval(across, 60), abs=0.11)
+    ticks = chart.locator("text.tick[text-anchor=middle]").evaluate_all(
+        "nodes => nodes.map((node) => [Number(node.textContent), node.x.baseVal[0].value])"
+    )
+    assert [value for value, _ in ticks] == [0, 10, 20, 30, 40, 50, 60]
+    assert [x for _, x in ticks] == pytest.approx([np.polyval(across, value) for value, _ in ticks], abs=0.11)
+    levels = chart.locator("text.tick[text-anchor=end]").evaluate_all(
+        "nodes => nodes.map((node) => [Number(node.textContent), node.y.baseVal[0].value])"
+    )
+    assert len(levels) >= 3
+    assert [y for _, y in levels] == pytest.approx([np.polyval(up, value) for value, _ in levels], abs=0.11)
+
+
+#: The chart's left, right, top and bottom, and the same of its ticks, those of either axis for themselves.
+_TICKS = """() => {
+  const edges = (node) => {
+    const { left, right, top, bottom } = node.getBoundingClientRect();
+    return [left, right, top, bottom];
+  };
+  const ticks = (anchor) => [...document.querySelectorAll(`#drawn text.tick[text-anchor=${anchor}]`)].map(edges);
+  return [edges(document.querySelector("#drawn .plot")), ticks("middle"), ticks("end")];
+}"""
+
+
+def test_ticks_stay_apart_and_inside_at_any_size(server: Served, page: Page) -> None:
+    for most, top in ((1, 1e-9), (3, 0.00042), (9_999, 31.4), (1_000_000, 123_456.0), (40_000_000, 2e9)):
+        ranges = {"x": [0, most], "y": [0, top]}
+        chart = draw_lines(page, steps=[most], lines=[[top], [None]], range=ranges)
+        for width in (600, 300):
+            chart.evaluate("(node, width) => { node.style.width = `${width}px`; }", width)
+            page.wait_for_function(_FITS)
+            (left, right, upper, lower), columns, levels = page.evaluate(_TICKS)
+            for box in columns + levels:
+                assert left - 0.5 <= box[0] < box[1] <= right + 0.5, (most, width)
+                assert upper - 0.5 <= box[2] < box[3] <= lower + 0.5, (most, width)
+            assert min(len(columns), len(levels)) >= 2, (most, width)
+            assert all(here[1] + 4 < after[0] for here, after in itertools.pairwise(columns)), (most, width)
+            assert all(above[3] < here[2] for here, above in itertools.pairwise(levels)), (most, width)
+
+
+def test_values_are_read_with_keys(server: Served, page: Page) -> None:
+    chart = draw_lines(page)
+    slider = chart.get_by_role("slider", name="Two lines: read values")
+    said = "after {} outcomes: first {}, second {}"
+    expect(slider).to_have_attribute("aria-valuetext", said.format(60, 5, 2.5))
+    assert chart.locator(".marker > *").count() == 0
+    page.keyboard.press("Tab")
+    while not slider.evaluate("node => node === document.activeElement"):
+        page.keyboard.press("Tab")
+    for key, step, first, second in (
+        ("ArrowLeft", 50, "unknown", 2),
+        ("ArrowDown", 40, 3, 1.5),
+        ("Home", 10, 1, 0),
+        ("ArrowLeft", 10, 1, 0),
+        ("ArrowRight", 20, 2, 0.5),
+        ("ArrowUp", 30, "unknown", 1),
+        ("PageUp", 60, 5, 2.5),
+        ("PageDown", 10, 1, 0),
+        ("End", 60, 5, 2.5),
+        ("ArrowLeft", 50, "unknown", 2),
+    ):
+        page.keyboard.press(key)
+        expect(slider).to_have_attribute("aria-valuetext", said.format(step, first, second))
+        expect(slider).to_have_attribute("aria-valuenow", str(step))
+    assert page.evaluate("scrollY") == 0
+    expect(chart.locator(".legend")).to_have_text(f"first{UNKNOWN}second2after 50 outcomes")
+    expect(chart.locator(".marker circle")).to_have_count(1)
+    # News leave the reader where it looks.
+    page.evaluate("data => window.chart.update(data)", _DATA | {"lines": [_FIRST, [value + 1 for value in _SECOND]]})
+    expect(slider).to_be_focused()
+    expect(slider).to_have_attribute("aria-valuetext", said.format(50, "unknown", 3))
+    slider.evaluate("node => node.blur()")
+    expect(slider).to_have_attribute("aria-valuetext", said.format(60, 5, 3.5))
+    assert chart.locator(".marker > *").count() == 0
+
+
+def test_values_are_read_with_the_pointer(server: Served, page: Page) -> None:
+    chart = draw_lines(page)
+    box = chart.locator(".plot").bounding_box()
+    assert box is not None
+    (line,) = points_of(chart.locator("path.series-2"))
+    for step, first, second, (x, _) in zip(_STEPS, _FIRST, _SECOND, line, strict=True):
+        page.mouse.move(box["x"] + x + 4, box["y"] + 50)
+        shown = UNKNOWN if first is None else f"{first:g}"
+        expect(chart.locator(".legend")).to_have_text(f"first{shown}second{second:g}after {step} outcomes")
+        mark = chart.locator(".marker line")
+        assert mark.evaluate("node => node.x1.baseVal.value") == pytest.approx(x, abs=0.11)
+        expect(chart.locator(".marker circle")).to_have_count(1 if first is None else 2)
+    page.mouse.move(box["x"] + line[1][0], box["y"] + 50)
+    page.mouse.move(box["x"] + 50, box["y"] + box["height"] + 200)
+    expect(chart.locator(".legend")).to_have_text("first5second2.5after 60 outcomes")
+    expect(chart.locator(".marker > *")).to_have_count(0)
+
+
+def test_a_chart_without_values_has_nothing_to_read(server: Served, page: Page) -> None:
+    chart = draw_lines(page, steps=[], lines=[[], []], shade=None)
+    expect(chart.get_by_role("slider")).to_have_count(0)
+    expect(chart.locator(".legend")).to_have_text(f"first{UNKNOWN}second{UNKNOWN}")
+    page.evaluate("data => window.chart.update(data)", _DATA)
+    expect(chart.get_by_role("slider")).to_have_count(1)
+
+
+#: The colours of lines, and of what lies below them, as red, green and blue.
+_COLOURS = """() => {
+  const read = (node, name) => getComputedStyle(node)[name].match(/[0-9.]+/g).slice(0, 3).map(Number);
+  const line = document.querySelector("#drawn path.line");
+  const looks = ["statistic", "threshold", "eta", ...[1, 2, 3, 4, 5, 6].map((i) => `series-${i}`)];
+  const colours = looks.map((look) => {
+    line.setAttribute("class", `line ${look}`);
+    return [look, read(line, "stroke")];
+  });
+  const ground = document.createElement("div");
+  ground.className = "panel";
+  document.querySelector("main").append(ground);
+  return [read(ground, "backgroundColor"), colours];
+}"""
+
+
+def luminance(colour: list[float]) -> float:
+    """Relative luminance, as WCAG 2 defines it."""
+    shares = [value / 255 for value in colour]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_lines_stand_out_from_the_page(server: Served, page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    draw_lines(page)
+    ground, colours = page.evaluate(_COLOURS)
+    assert (luminance(ground) > 0.5) == (scheme == "light")
+    for look, colour in colours:
+        low, high = sorted([luminance(ground), luminance(colour)])
+        assert (high + 0.05) / (low + 0.05) >= 3.0, (look, colour)
+    series = [tuple(colour) for look, colour in colours if look.startswith("series")]
+    assert len(set(series)) == len(series)
+
+
 def test_studies_of_other_shapes(server: Served, watched: Watched) -> None:
     page = watched.page
     two = create_study(server, "two", arms=["a", "b"], constraints=[])
@@ -207,39 +416,55 @@ def test_studies_of_other_shapes(server: Served, watched: Watched) -> None:
 
 
 LEASES = "outcomes come in time whatever their value"
+
+
+def claim(kind: str, text: str = "the mix is fine", why: str | None = None, **changes: Any) -> dict[str, Any]:
+    """A claim as the server tells it."""
+    about, confidence = "feasible", None
+    return {
+        "about": about,
+        "kind": kind,
+        "text": text,
+        "confidence": confidence,
+        "assumptions": [],
+        "why": why,
+    } | changes
+
+
+ALARM = claim("proved", "the sampling breaks price by at least 0.125", confidence=0.95)
 #: What the server may say of a study, and how the page puts it.
 STATES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"expected_stop": [29.4, 1234.0]}, {}, "Exploring: up to about 1,200 outcomes to go", "used so far."),
     ({"expected_stop": None}, {}, "Exploring: too early to say how long", "used so far."),
     (
-        {"state": "tripped", "tripped": {"price": 0.125}},
+        {"state": "tripped", "tripped": {"price": 0.125}, "alarm": ALARM},
         {},
         "Circuit breaker tripped: trials follow the control mix",
-        "break price by at least 0.125",
+        "Proved: the sampling breaks price by at least 0.125 with confidence 95%.",
     ),
     (
-        {"state": "tripped", "tripped": {"price": 0.125}, "assumptions": [LEASES]},
+        {"state": "tripped", "tripped": {"price": 0.125}, "alarm": ALARM, "assumptions": [LEASES]},
         {},
         "Circuit breaker tripped: trials follow the control mix",
-        "break price by at least 0.125, if what is assumed holds.",
+        "price by at least 0.125 with confidence 95%, if what is assumed holds.",
     ),
     (
         {"state": "infeasible", "assumptions": [LEASES]},
-        {"kind": "none", "shares": None, "proved": [f"if {LEASES}: no mix is feasible"], "not_proved": []},
+        {"kind": "none", "shares": None, "claims": [claim("proved", "no mix is feasible", assumptions=[LEASES])]},
         "Infeasible: proved with 30 outcomes that no mix satisfies every constraint",
         "If what is assumed below holds.",
     ),
     (
         {"state": "answered", "assumptions": [LEASES]},
-        {"proved": [f"if {LEASES}: the mix is fine"], "not_proved": [f"that {LEASES}: the study cannot know"]},
+        {"claims": [claim("proved", assumptions=[LEASES]), claim("none", LEASES, "unknown", about="assumption")]},
         "Answered: proved with 30 outcomes",
         "Proved, if what is assumed below holds: the mix is fine.",
     ),
     (
         {"state": "answered"},
-        {"proved": ["the known constraints hold"], "not_proved": ["that the mix is fine: an estimate"]},
+        {"claims": [claim("proved", "the known constraints hold"), claim("none", why="an estimate")]},
         "Answered with 30 outcomes, but not proved",
-        "Not proved: that the mix is fine: an estimate.",
+        "Not proved: the mix is fine: an estimate.",
     ),
     (
         {"state": "archived", "statistic": None, "threshold": None, "waiting_for": None},
@@ -272,11 +497,11 @@ def test_every_state_is_put_in_words(server: Served, page: Page) -> None:
 
 #: Words that nothing but a proof without conditions could bear.
 OVERSTATED = re.compile("surely|certain|no mix can be|set the data allow", re.IGNORECASE)
-PROVED: dict[str, Any] = {"proved": ["the mix is fine"], "not_proved": []}
-UNPROVED: dict[str, Any] = {"proved": [], "not_proved": ["the mix is fine: stylised thresholds, without a proof"]}
+PROVED: dict[str, Any] = {"claims": [claim("proved")], "bounds": "proved"}
+UNPROVED: dict[str, Any] = {"claims": [claim("stylised", why="no proof")], "bounds": "stylised"}
 NO_MIX: dict[str, Any] = {
     **dict.fromkeys(("shares", "value", "value_interval", "slack", "slack_low"), None),
-    **{"kind": "none", "proved": [], "not_proved": []},
+    **{"kind": "none", "claims": [], "bounds": "none"},
 }
 #: State, mix and sets that are empty, and what the page says beside the sets.
 GAPS: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
@@ -288,7 +513,7 @@ GAPS: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
     ),
     (
         "exploring",
-        {"kind": "safe", "proved": ["the mix is fine"], "not_proved": ["the best: the explorer has not stopped"]},
+        {"kind": "safe", "claims": [claim("proved"), claim("none", "the best", "not stopped", about="near-optimal")]},
         ("pessimistic",),
         "At worst, the intervals leave no mix; the explorer's own proof is sharper and has found one.",
     ),
@@ -308,13 +533,13 @@ GAPS: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
     ),
     (
         "infeasible",
-        {**NO_MIX, "proved": ["no mix satisfies every constraint"]},
+        {**NO_MIX, "claims": [claim("proved", "no mix is feasible", about="infeasible")]},
         ("pessimistic", "estimated"),
         "The explorer's own proof is sharper than these sets: it leaves no mix.",
     ),
     (
         "archived",
-        {**NO_MIX, "proved": ["no mix satisfies every constraint"]},
+        {**NO_MIX, "claims": [claim("proved", "no mix is feasible", about="infeasible")]},
         ("pessimistic", "estimated", "optimistic"),
         "The intervals leave no mix (99.9%).",
     ),
@@ -410,6 +635,32 @@ def test_bounds_without_a_proof_are_called_so(server: Served, page: Page) -> Non
     expect(mix).to_contain_text("The best mix so far that seems feasible (not proved)")
     expect(mix.locator(".mix-value")).to_contain_text("(not proved).")
     expect(panel_of(page, "Slack and prices")).to_contain_text("the least that it may be (not proved)")
+
+
+@pytest.mark.parametrize("kind", ["proved", "asymptotic", "stylised", "none"])
+def test_proved_is_said_exactly_where_the_kind_is_proved(server: Served, page: Page, kind: str) -> None:
+    study = create_study(server)
+    feeder = Feeder(server, study)
+    feeder.feed(90)
+    view = feeder.view()
+    proved = kind == "proved"
+    # Words that look like a proof, or like none, decide nothing.
+    said = claim(kind, "the mix: stylised thresholds, without a proof", None if proved else "proved", confidence=0.95)
+    for mix_kind, state, found in (("answer", "answered", "proved with 30"), ("safe", "exploring", "proved feasible")):
+        view["status"] |= {"state": state, "used": 30}
+        view["mix"] |= {"kind": mix_kind, "claims": [said], "bounds": kind}
+        page.route("**/view", partial(answer_with, view))
+        open_study(page, study)
+        page.reload()
+        expect(page.locator(".live")).to_have_text("Live")
+        expect(page.locator(f".claims.{'proved' if proved else 'missing'} li")).to_have_count(1)
+        expect(page.locator(f".claims.{'missing' if proved else 'proved'} li")).to_have_count(0)
+        shown = page.locator("main").evaluate("node => node.textContent")
+        assert (found in shown) == proved
+        assert f"with confidence 95%{', as outcomes become many' if kind == 'asymptotic' else ''}" in shown, shown
+        trust = {"proved": "(95%)", "asymptotic": "(95%, as outcomes become many)"}.get(kind, "(not proved)")
+        expect(page.locator(".mix-value")).to_contain_text(trust)
+        page.unroute("**/view")
 
 
 def test_a_confidence_is_never_rounded_up(server: Served, page: Page) -> None:
@@ -575,9 +826,13 @@ def test_a_phone_shows_one_column(server: Served, page: Page) -> None:
     # Turned on its side and back, the charts fit again.
     for width in (740, 360):
         page.set_viewport_size({"width": width, "height": 740})
-        expect(page.locator(".plot .uplot").first).to_have_css("width", re.compile(r"\d"))
-        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        page.wait_for_function(_FITS)
+        assert not overflows(page)
 
+
+#: Whether every chart that can be seen is as wide as what it stands in.
+_FITS = """() => [...document.querySelectorAll(".plot .chart")].every((figure) =>
+  figure.clientWidth === 0 || figure.querySelector("svg").width.baseVal.value === figure.clientWidth)"""
 
 _FOCUSED = """() => {
   const node = document.activeElement, style = getComputedStyle(node);
@@ -625,11 +880,10 @@ def test_dark_mode_colours_the_charts_too(server: Served, page: Page) -> None:
     looks = """() => [
       getComputedStyle(document.body).backgroundColor,
       getComputedStyle(document.querySelector("svg .whisker")).stroke,
-      document.querySelector(".plot canvas").toDataURL(),
+      getComputedStyle(document.querySelector(".plot path.statistic")).stroke,
     ]"""
     light = page.evaluate(looks)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"before => ({looks})()[2] !== before", arg=light[2])
     dark = page.evaluate(looks)
     assert all(before != after for before, after in zip(light, dark, strict=True))
     red, green, blue = map(int, re.findall(r"\d+", dark[0])[:3])

@@ -77,9 +77,9 @@ def test_streams_have_a_limit_and_are_counted(sqlite: str, start: Start) -> None
         next(messages)
         assert server.get("/studies/test/changes").status_code == 503
         assert "polyarm_streams 1.0" in server.get("/metrics").text
-    end = time.monotonic() + 20.0
+    end = time.monotonic() + 300.0
     while "polyarm_streams 0.0" not in server.get("/metrics").text:  # once it is noticed that the reader has gone
-        assert time.monotonic() < end
+        assert time.monotonic() < end, "the stream is still counted"
         time.sleep(0.2)
 
 

@@ -285,7 +285,7 @@ def test_that_no_mix_is_feasible_is_claimed_under_what_is_assumed(sqlite: str) -
     assert str(refusal.value).startswith(f"if {assumption}: no mix satisfies")
     with pytest.raises(ExplorationOver) as over:
         study.ask()
-    assert f"if {assumption}: proved after" in str(over.value)
+    assert f"proved: if {assumption}: no mix satisfies all of: price" in str(over.value)
 
 
 def test_a_study_that_somebody_halts_meanwhile_gives_nothing_up(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,7 +352,7 @@ def test_what_comes_after_the_stop_is_kept_but_not_used(sqlite: str) -> None:
 def test_the_breaker_routes_to_the_control_mix(storage: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "polyarm"):
         study, _ = tripped_study(storage)
-    assert "proved to break price" in caplog.text
+    assert "proved: the sampling breaks price" in caplog.text
     assert study.status().state == "tripped"
     assert log_of(study).count("tripped") == 1
     arms = [trial.arm for trial in study.ask(40)]
@@ -402,7 +402,7 @@ def test_an_alarm_is_claimed_under_what_is_assumed_and_once_it_is_recorded(
         tell_prices(study, world, 10)
     (assumption,) = study.status().assumptions
     (record,) = caplog.records
-    assert f"if {assumption}: the sampling is proved to break price" in record.getMessage()
+    assert f"proved: if {assumption}: the sampling breaks price" in record.getMessage()
 
 
 def test_false_alarms_are_rarer_than_delta() -> None:

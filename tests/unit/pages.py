@@ -39,6 +39,7 @@ SMALLER = {
     "polyarm simulate setup1-easy imdb": "--seeds 2",
     "polyarm plan guess.toml --r 0.03": "--seeds 2",
     "polyarm plan ranges.toml": "--draws 3",
+    "polyarm warm": "--only certex",
 }
 
 

@@ -216,8 +216,11 @@ def test_run_reports_everything_a_program_needs(polyarm: Shell) -> None:
     assert isinstance(report["value"], float)
     assert set(report["truth"]) == {"feasible", "correct"}
     assert report["settings"].items() >= {"preset": "corrected", "delta": 0.01, "r": 0.01}.items()
-    assert report["proved"] == []
-    assert any("constraint 1" in sentence for sentence in report["not_proved"])
+    assert [(claim["about"], claim["kind"]) for claim in report["claims"]] == [
+        ("feasible", "none"),
+        ("near-optimal", "none"),
+    ]
+    assert "constraint 1" in report["claims"][0]["text"]
 
 
 def test_run_prints_the_mix_and_what_was_not_proved(polyarm: Shell) -> None:

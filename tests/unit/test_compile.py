@@ -89,7 +89,7 @@ def test_a_new_or_moved_source_counts_too(copy: Path, monkeypatch: pytest.Monkey
     assert len({before, added, folder_of(copy, monkeypatch)}) == 3
 
 
-@pytest.mark.parametrize("name", ["cli/report.py", "plotting.py", "experiments/simulate.py"])
+@pytest.mark.parametrize("name", ["cli/report.py", "report/plots.py", "experiments/simulate.py"])
 def test_what_no_kernel_can_contain_costs_no_compilation(
     copy: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -88,6 +88,14 @@ def test_the_links_of_the_readme_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_every_room_of_the_sources_is_on_the_page_about_them() -> None:
+    page = (DOCS / "architecture.md").read_text("utf-8")
+    source = ROOT / "src" / "polyarm"
+    rooms = [f"{path.name}/" if path.is_dir() else path.name for path in source.iterdir() if path.name[0] not in "._"]
+    for room in rooms:
+        assert room in {"py.typed"} or f"`{room}`" in page, f"docs/architecture.md: say what {room} is for"
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built."""

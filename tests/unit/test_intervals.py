@@ -6,8 +6,7 @@ from scipy.stats import binom
 
 from polyarm import Constraint, Problem, Session, make_explorer
 from polyarm._types import FloatArray
-from polyarm.engine.intervals import find_intervals
-from polyarm.engine.region import find_prices, find_regions
+from polyarm.engine.region import find_intervals, find_prices, find_regions
 from polyarm.problem import find_optimum
 
 MU = np.array([0.6, 0.7, 0.9])

@@ -346,3 +346,80 @@ def test_a_guess_that_nothing_satisfies_is_refused(capsys: pytest.CaptureFixture
     code, _, err = run(capsys, guess)
     assert code == 2
     assert "no mix satisfies" in err
+
+
+PROBLEM = polyarm.Problem(
+    arms=("small", "medium", "large"),
+    reward_std=0.25,
+    delta=0.05,
+    r=0.06,
+    constraints=(
+        polyarm.Constraint(name="price", bound=1.2, std=0.4),
+        polyarm.Constraint(name="latency", bound=1.1, std=0.5),
+    ),
+)
+MU, COSTS = [0.62, 0.74, 0.86], {"latency": [0.4, 0.9, 1.6], "price": [0.2, 0.8, 2.4]}
+
+
+def test_a_problem_is_planned_for_guessed_means(guess: Path) -> None:
+    expected = {**polyarm.plan(guess, r=0.12, delta=0.1), "instance": "your guess"}
+    assert polyarm.plan(PROBLEM, r=0.12, delta=0.1, mu=MU, costs=COSTS) == expected
+    in_order = [COSTS["price"], COSTS["latency"]]
+    assert polyarm.plan(PROBLEM, r=0.12, delta=0.1, mu=np.array(MU), costs=in_order) == expected
+    assert polyarm.plan(PROBLEM.with_guess(MU, COSTS).replace(r=0.01), r=0.12, delta=0.1) == expected
+    known = PROBLEM.with_known_rows(np.array(in_order))
+    guess.write_text(GUESS + "known = [true, true]\n")
+    expected = {**polyarm.plan(guess, r=0.12, delta=0.1), "instance": "your guess"}
+    assert polyarm.plan(known, r=0.12, delta=0.1, mu=MU) == expected
+
+
+def test_a_problem_with_a_guess_is_the_same_problem_to_everyone_else() -> None:
+    guessed = PROBLEM.with_guess(MU, COSTS)
+    assert PROBLEM.guess is None
+    assert guessed.model_dump() == PROBLEM.model_dump()
+    assert guessed.replace(delta=0.1).guess == guessed.guess
+    assert guessed.replace(constraints=[]).guess is None
+
+
+def test_a_template_may_bring_the_guess() -> None:
+    problem = polyarm.templates.routing(
+        ["small", "medium", "large"],
+        budgets={"price": 1.2},
+        std=0.4,
+        at_most={"slow": 0.5},
+        least_share=0.05,
+        reward_std=0.25,
+        delta=0.1,
+        r=0.1,
+        guess={"reward": MU, "price": COSTS["price"], "slow": [0.1, 0.2, 0.6]},
+    )
+    plan = polyarm.plan(problem, r=0.1, delta=0.1)
+    assert plan["value"] == pytest.approx(float(np.array(plan["optimal_policy"]) @ MU))
+    assert min(plan["optimal_policy"]) == pytest.approx(0.05)
+    assert plan["forecasts"][0]["proved"] > 0.0
+    other = polyarm.plan(problem, r=0.1, delta=0.1, mu=[0.62, 0.74, 0.75], costs=[COSTS["price"], [0.1, 0.2, 0.6]])
+    assert other["value"] < plan["value"], "a guess given to plan is the one that counts"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, r"give mu=\[...\], .* and costs=\{'price': \[...\], 'latency': \[...\]\}"),
+        ({"costs": COSTS}, "mu: required beside costs"),
+        ({"mu": MU}, r"costs: expected .*\['price', 'latency'\], got 0 rows"),
+        ({"mu": MU, "costs": {"price": MU}}, r"got \['price'\]"),
+        ({"mu": MU, "costs": [MU, MU, MU]}, "got 3 rows"),
+        ({"mu": MU[:2], "costs": COSTS}, "mu: expected 3 finite numbers"),
+        ({"mu": MU, "costs": {**COSTS, "price": [0.1, math.nan, 0.2]}}, "costs of 'price': expected 3 finite numbers"),
+    ],
+)
+def test_a_problem_without_a_full_guess_is_told_what_to_give(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(polyarm.InvalidInput, match=said):
+        polyarm.plan(PROBLEM, **arguments)
+
+
+def test_means_are_for_problems_only() -> None:
+    with pytest.raises(polyarm.InvalidInput, match="belong to a Problem"):
+        polyarm.plan("setup2-easy", mu=[1.0] * 5)
+    with pytest.raises(polyarm.InvalidInput, match="a Problem, got dict"):
+        polyarm.plan({"mu": MU})  # type: ignore[arg-type]

@@ -64,6 +64,15 @@ def test_the_wheel_runs_without_the_sources(built: Path, tmp_path: Path) -> None
     assert '"first"' in run("study", "list", "--json", "--storage", "sqlite:///s.db")
 
 
+def test_no_code_of_others_is_shipped(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert [name for name in names if re.search(r"vendor|third_party|node_modules|\.min\.", name)] == []
+    licences = [name for name in names if Path(name).name.upper().startswith(("LICEN", "COPYING", "NOTICE"))]
+    assert len(licences) == 1, licences
+
+
 def test_the_sdist_has_what_is_needed_to_build_and_test(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -240,7 +240,9 @@ def test_that_no_mix_is_feasible_is_said_with_what_it_assumes(shell: Shell) -> N
     assert answer["conflict"] == ["price"]
     (assumption,) = answer["assumptions"]
     assert "1 given up, 0 of them told late, 1 by hand" in assumption
-    assert f"if {assumption}: no mix satisfies every constraint" in shell("recommend", "never", code=2)
+    (claim,) = answer["claims"]
+    assert (claim["about"], claim["kind"], claim["assumptions"]) == ("infeasible", "proved", [assumption])
+    assert f"if {assumption}: no mix satisfies all of: price" in shell("recommend", "never", code=2)
 
 
 def test_an_explorer_of_ones_own_is_loaded_by_its_file(shell: Shell) -> None:

@@ -561,6 +561,55 @@ def test_a_template_gives_a_problem(name: str) -> None:
     assert Problem(**problem.model_dump()) == problem
 
 
+#: For each template: a guess in the user's words, and the means of what is told: rewards, then one row per constraint.
+GUESSES: dict[str, tuple[dict[str, Any], list[list[float]]]] = {
+    "thresholds": ({"reward": [1, 2, 3]}, [[1, 2, 3]]),
+    "knapsack": ({"reward": [1, 2, 3], "x": [4, 5, 6]}, [[1, 2, 3], [4, 5, 6]]),
+    "feasible_arms": ({"reward": [1, 2, 3], "x": [4, 5, 6]}, [[1, 2, 3], [4, 5, 6]]),
+    "subpopulations": (
+        {group: [1.0, 2.0, 4.0 * (k + 1)] for k, group in enumerate(SHARES)},
+        [
+            [1.0, 2.0, sum(4.0 * (k + 1) * share for k, share in enumerate(SHARES.values()))],
+            *([1.0, 2.0, 4.0 * (k + 1)] for k in range(len(SHARES))),
+        ],
+    ),
+    "guardrails": ({"reward": [1, 2, 3], "x": [4, 5, 7]}, [[1, 2, 3], [0, 1, 3]]),
+    "routing": ({"reward": [1, 2, 3], "x": [4, 5, 6]}, [[1, 2, 3], [4, 5, 6]]),
+}
+
+
+@pytest.mark.parametrize("name", GUESSES)
+def test_a_guess_becomes_means_of_what_is_told(name: str) -> None:
+    guess, (mu, *rows) = GUESSES[name]
+    problem = getattr(templates, name)(**GOOD[name], guess=guess)
+    assert problem.model_dump() == getattr(templates, name)(**GOOD[name]).model_dump()
+    assert problem.guess is not None
+    assert problem.guess.mu == pytest.approx(mu)
+    assert list(problem.guess.costs) == [problem.constraints[i].name for i in problem.unknown]
+    for costs, row in zip(problem.guess.costs.values(), rows, strict=True):
+        assert costs == pytest.approx(row)
+    with pytest.raises(InvalidInput, match="guess: expected a dictionary with a value for each of"):
+        getattr(templates, name)(**GOOD[name], guess={"y": [1, 2, 3]})
+
+
+def test_a_guess_of_a_metric_with_a_baseline_is_as_measured() -> None:
+    metric = Guardrail(name="x", margin=1, std=1, better="lower", baseline=4.0)
+    problem = templates.guardrails(3, [metric], guess={"reward": [1, 2, 3], "x": [4, 5, 7]}, **STATED)
+    assert problem.guess is not None
+    assert problem.guess.costs == {"x": (4.0, 5.0, 7.0)}
+
+
+def test_a_guess_of_merits_becomes_the_rows_of_exposure() -> None:
+    merits = np.array([0.5, 0.6, 0.9])
+    problem = templates.exposure(**GOOD["exposure"], guess={"merit": merits})
+    assert problem.guess is not None
+    assert problem.guess.mu == pytest.approx(merits)
+    weight = 1.5 * (1.0 - 0.5**6)
+    assert np.array([*problem.guess.costs.values()]) == pytest.approx(exposure_rows(problem, merits, 5, weight))
+    with pytest.raises(InvalidInput, match=r"guess, merit: expected a finite number at least 0\.5"):
+        templates.exposure(**GOOD["exposure"], guess={"merit": [0.5, 0.6, 0.4]})
+
+
 @pytest.mark.parametrize(("name", "changes", "message"), BAD)
 def test_what_is_wrong_is_said(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):

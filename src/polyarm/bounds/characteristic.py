@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyarm._compile import kernel
 from polyarm._types import FloatArray
-from polyarm.bounds.arms import write_arm_moves
 from polyarm.bounds.maxmin import LEAST_STRENGTH, Effort, Weights, linearise, make_maxmin_work, solve_maxmin
 from polyarm.families.family import Family
 from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
@@ -21,6 +21,23 @@ from polyarm.polytope.neighbours import (
 )
 from polyarm.polytope.vertices import MAX_CANDIDATES, count_candidates, enumerate_vertices
 from polyarm.tolerances import SAME_POLICY
+
+
+@kernel
+def write_arm_moves(means: FloatArray, moves_out: Moves) -> int:
+    """Write one move per arm, from the best to it (the best's own is empty); return the best arm."""
+    best = 0
+    for a in range(means.size):
+        if means[a] > means[best]:
+            best = a
+    for a in range(means.size):
+        moves_out.sizes[a] = 0 if a == best else 2
+        moves_out.arms[a, 0] = best
+        moves_out.changes[a, 0] = -1.0
+        moves_out.arms[a, 1] = a
+        moves_out.changes[a, 1] = 1.0
+    return best
+
 
 _ACCURACY = 1e-6
 _ITERATIONS = 20_000

@@ -9,9 +9,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from polyarm.cli.report import COMPILING, describe_test
+from polyarm.cli.compiling import say_compiling
+from polyarm.cli.report import describe_test
 from polyarm.engine.run import Exploration
-from polyarm.engine.trace import Trace, explore_in_pieces
+from polyarm.engine.trace import explore_in_pieces
+from polyarm.report.plots import Trace
 
 _FRAMES_PER_SECOND = 12
 
@@ -20,12 +22,12 @@ def explore_live(exploration: Exploration, horizon: int, quiet: bool) -> Trace:
     """Advance to the end, showing the state a few times a second on a terminal; return the readings."""
     trace = Trace()
     console = Console(stderr=True)
+    with say_compiling():  # an explorer of the user's own
+        exploration.advance_to(1)
     if quiet or not console.is_terminal:
         for _ in explore_in_pieces(exploration, horizon, trace):
             pass
         return trace
-    with console.status(COMPILING):
-        exploration.advance_to(1)
     with Live(console=console, refresh_per_second=_FRAMES_PER_SECOND, transient=True) as live:
         shown = 0.0
         for _ in explore_in_pieces(exploration, horizon, trace):

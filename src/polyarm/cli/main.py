@@ -67,12 +67,14 @@ def run(
 ) -> None:
     """Explore one instance and print the recommended mix."""
     from polyarm.cli import report
+    from polyarm.cli.compiling import prepare
     from polyarm.cli.live import explore_live
     from polyarm.cli.settings import parse_settings
     from polyarm.engine.run import Exploration, check_horizon, plan_run
     from polyarm.environments.instances import load_instance
     from polyarm.errors import InvalidInput
     from polyarm.files import check_place
+    from polyarm.warm import jobs_for
 
     if plot is not None:
         from polyarm.figures import check_target
@@ -86,6 +88,7 @@ def run(
         )
     if certificate is not None:
         check_place(certificate, "certificate")
+    prepare(jobs_for(plan))
     exploration = Exploration(chosen, plan, seed)
     trace = explore_live(exploration, check_horizon(horizon), quiet=as_json)
     stopped = exploration.session.stopped
@@ -95,9 +98,11 @@ def run(
         write_certificate(exploration.session, certificate)  # first: what it does not confirm is not called proved
     report.show_run(exploration, as_json)
     if plot is not None:
-        from polyarm.plotting import plot_run
+        from polyarm.report.plots import plot_run
 
-        plot_run(exploration, trace, plot)
+        session = exploration.session
+        title = f"{session.plan.explorer.name} on {chosen.name}, {session.steps:,} pulls"
+        plot_run(title, session.problem.arms, session.round.estimates.pulls, trace, plot)
         report.note(f"picture of the run: {plot}", as_json)
     if certificate is not None:
         none = "no certificate: the horizon came before a proof; raise --horizon"
@@ -111,10 +116,12 @@ def verify(
 ) -> None:
     """Recompute every number of a certificate from its statistics; exit code 1 if it does not hold."""
     from polyarm.cli import report
+    from polyarm.cli.compiling import say_compiling
     from polyarm.engine.certificate import Certificate, read_certificate, verify_certificate
 
     document = read_certificate(certificate)
-    result = verify_certificate(document)
+    with say_compiling():
+        result = verify_certificate(document)
     report.show_verification(result, str(certificate), Certificate(document).assumptions, as_json)
     if not result.valid:
         raise typer.Exit(1)
@@ -173,6 +180,7 @@ from polyarm.cli import (  # noqa: E402  (they add their commands to the app)
     serve_command,  # noqa: F401
     study_command,  # noqa: F401
     sweep_command,  # noqa: F401
+    warm_command,  # noqa: F401
 )
 
 
@@ -185,9 +193,12 @@ def bound(
 ) -> None:
     """Print how many samples any explorer needs, and what each constraint costs."""
     from polyarm.cli.bound_report import show_bounds
+    from polyarm.cli.compiling import say_compiling
     from polyarm.experiments.bounds import lower_bounds
 
-    show_bounds(lower_bounds(instance, delta, r), as_json)
+    with say_compiling():
+        bounds = lower_bounds(instance, delta, r)
+    show_bounds(bounds, as_json)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -48,7 +48,7 @@ def plan(
         result = make_plan(instance, r, delta, seeds=seeds, relax=relax, draws=draws, progress=progress)
     show_plan(result, as_json)
     if plot is not None:
-        from polyarm.plotting import plot_plan
+        from polyarm.report.plots import plot_plan
 
         plot_plan(result, plot)
         report.note(f"picture of the plan: {plot}", as_json)

@@ -23,9 +23,11 @@ def replay(
     that saw it first.
     """
     from polyarm.cli import report
+    from polyarm.cli.compiling import say_compiling
     from polyarm.cli.settings import parse_settings
     from polyarm.engine.replay import replay as run_replay
     from polyarm.problem_file import load_problem
 
-    result = run_replay(load_problem(problem), log, explorer, seed, horizon, parse_settings(settings or []))
+    with say_compiling():
+        result = run_replay(load_problem(problem), log, explorer, seed, horizon, parse_settings(settings or []))
     report.show_replay(result, problem, log, as_json)

@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -12,19 +13,20 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from polyarm._json import finite
-from polyarm.engine.certificate import Verification, name_conflict
-from polyarm.engine.replay import EXHAUSTED, ReplayResult
+from polyarm.claims import Claim
+from polyarm.cli.compiling import after_a_moment, say_compiling
+from polyarm.engine.certificate import Verification
+from polyarm.engine.replay import EXHAUSTED, INDEPENDENT, ReplayResult
 from polyarm.engine.run import HORIZON, INFEASIBLE, STOPPED, Exploration
-from polyarm.engine.session import Recommendation, Session
+from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance
 from polyarm.experiments.results import Simulation
 from polyarm.experiments.sweep import SweepOutcome
+from polyarm.report.answer import Description, Recommendation, describe
+from polyarm.warm import watch_compiling
 
 #: Piped output is not a terminal of 80 columns.
 console = Console() if Console().is_terminal else Console(width=120)
-
-#: Shown while nothing else can be: kernels are compiled once per version of the library.
-COMPILING = "loading the kernels (the first run compiles them: a minute or two)"
 
 
 def print_json(value: Any) -> None:
@@ -84,9 +86,9 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
                 "seed": session.seed,
                 "status": record.status,
                 "steps": record.steps,
+                **list_answer(session, describe_result(session, answer)),
                 "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
-                **describe_answer(session, answer),
-                "conflict": name_conflict(session),
+                "conflict": session.conflict,
                 "truth": {"feasible": record.feasible, "correct": record.correct},
                 "settings": session.plan.recorded_settings(),
             }
@@ -107,28 +109,30 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         soft_wrap=True,
     )
     if answer is not None:
-        show_answer(session, answer)
+        show_answer(session, describe(answer))
         truth = _truth(record.feasible, record.correct)
     else:
-        show_conflict(session)
+        show_claim(session.claim_infeasible())
         truth = "no mix is feasible" if record.correct else "there is a feasible mix"
     console.print(f"in truth (this is a simulation): {truth}", highlight=False, soft_wrap=True)
 
 
-def describe_answer(session: Session, answer: Recommendation | None) -> dict[str, Any]:
-    """An answer for programs; the same keys whether there is one or not."""
-    low, interval = (None, None) if answer is None else (answer.slack_low, answer.value_interval)
+def describe_result(session: Session, answer: Recommendation | None, *assumptions: str) -> Description:
+    """Describe an answer, or why there is none: that rests on `assumptions`, too."""
+    if answer is not None:
+        return describe(answer)
+    return Description(claims=(session.claim_infeasible().under(*assumptions),) if session.infeasible else ())
+
+
+def list_answer(session: Session, said: Description) -> dict[str, Any]:
+    """List an answer for programs; the same keys whether there is one or not."""
+    fields = asdict(said)
     return {
         "certificate": session.certificate,
         "statistic": finite(session.statistic),
         "threshold": finite(session.threshold),
-        "policy": None if answer is None else answer.shares(session.problem),
-        "value": None if answer is None else answer.value,
-        "value_interval": None if interval is None else list(interval),
-        "slack": None if answer is None else answer.slack,
-        "slack_low": low,
-        "proved": [] if answer is None else list(answer.claims.proved),
-        "not_proved": [] if answer is None else list(answer.claims.not_proved),
+        "policy": fields.pop("shares"),
+        **fields,
     }
 
 
@@ -140,16 +144,10 @@ def describe_test(session: Session) -> str:
     return test if session.certificate is None else f"{test} ({session.certificate} certificate)"
 
 
-def show_conflict(session: Session, assumptions: Sequence[str] = ()) -> None:
-    """Print which constraints contradict each other, and what that assumes beside what every proof does."""
-    names = ", ".join(str(c) for c in session.problem.constraints if c.name in (name_conflict(session) or ()))
-    label = "[green]proved:[/green]" if session.settings["thresholds"] == "proved" else "[yellow]not proved:[/yellow]"
-    premises = "".join(f"if {assumption}: " for assumption in assumptions)
-    console.print(
-        f"{label} {premises}no mix satisfies all of: {escape(names)} (confidence {1 - session.problem.delta:g})",
-        highlight=False,
-        soft_wrap=True,
-    )
+def show_claim(claim: Claim) -> None:
+    """Print a claim, and whether it is proved."""
+    colour = "green" if claim.proved else "yellow"
+    console.print(f"[{colour}]{claim.label}:[/{colour}] {escape(claim.sentence)}", highlight=False, soft_wrap=True)
 
 
 def show_verification(result: Verification, path: str, assumptions: tuple[str, ...], as_json: bool) -> None:
@@ -176,8 +174,9 @@ def show_verification(result: Verification, path: str, assumptions: tuple[str, .
         console.print(f"assumes: {assumption}", markup=False, highlight=False, soft_wrap=True)
 
 
-def show_answer(session: Session, answer: Recommendation, rows_left: Mapping[str, int] | None = None) -> None:
+def show_answer(session: Session, said: Description, rows_left: Mapping[str, int] | None = None) -> None:
     """Print a mix, its estimates, and what was and was not proved."""
+    shares, pulls, rewards, slack = said.shares or {}, said.pulls or {}, said.rewards or {}, said.slack or {}
     mix = Table(title="recommended mix")
     mix.add_column("arm")
     mix.add_column("share", justify="right")
@@ -185,34 +184,29 @@ def show_answer(session: Session, answer: Recommendation, rows_left: Mapping[str
     mix.add_column("estimated reward", justify="right")
     if rows_left is not None:
         mix.add_column("rows left", justify="right")
-    estimates = session.round.estimates
-    for arm, share, pulls, mean in zip(
-        session.problem.arms, answer.policy, estimates.pulls, estimates.mu_hat, strict=True
-    ):
-        cells = [arm, f"{share:.1%}", f"{pulls:,.0f}", f"{mean:.3f}"]
+    for arm, share in shares.items():
+        cells = [escape(arm), f"{share:.1%}", f"{pulls[arm]:,}", f"{rewards[arm]:.3f}"]
         if rows_left is not None:
             cells.append(f"{rows_left[arm]:,}")
         mix.add_row(*cells, style="bold" if share > 0 else "dim")
     console.print(mix)
-    title = f"estimated value {answer.value:.4f}"
-    if answer.value_interval is not None:
-        title += f", between {answer.value_interval[0]:.4f} and {answer.value_interval[1]:.4f}"
+    title = f"estimated value {said.value:.4f}"
+    if said.value_interval is not None:
+        title += f", between {said.value_interval[0]:.4f} and {said.value_interval[1]:.4f}"
     budget = Table(title=title)
     budget.add_column("constraint")
     budget.add_column("estimated slack", justify="right")
-    if answer.slack_low is not None:
+    if said.slack_low is not None:
         budget.add_column("at least", justify="right")
     for constraint in session.problem.constraints:
-        cells = [f"{round(answer.slack[constraint.name], 4) + 0.0:+.4f}"]
-        if answer.slack_low is not None:
-            cells.append(f"{round(answer.slack_low[constraint.name], 4) + 0.0:+.4f}")
-        budget.add_row(str(constraint), *cells)
+        cells = [f"{round(slack[constraint.name], 4) + 0.0:+.4f}"]
+        if said.slack_low is not None:
+            cells.append(f"{round(said.slack_low[constraint.name], 4) + 0.0:+.4f}")
+        budget.add_row(escape(str(constraint)), *cells)
     if session.problem.constraints:
         console.print(budget)
-    for sentence in answer.claims.proved:
-        console.print(f"[green]proved:[/green] {sentence}", highlight=False, soft_wrap=True)
-    for sentence in answer.claims.not_proved:
-        console.print(f"[yellow]not proved:[/yellow] {sentence}", highlight=False, soft_wrap=True)
+    for claim in said.claims:
+        show_claim(claim)
 
 
 def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> None:
@@ -229,7 +223,7 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
                 "status": result.status,
                 "exhausted_arm": result.exhausted_arm,
                 "steps": result.steps,
-                **describe_answer(session, answer),
+                **list_answer(session, describe_result(session, answer, INDEPENDENT)),
                 "rows_used": result.rows_used,
                 "rows_left": result.rows_left,
                 "settings": result.settings,
@@ -246,9 +240,9 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
     text = f"{name} on {log} (seed {session.seed}) {how} after {result.steps:,} rows: {found}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     if answer is not None:
-        show_answer(session, answer, result.rows_left)
+        show_answer(session, describe(answer), result.rows_left)
     elif result.status == INFEASIBLE:
-        show_conflict(session)
+        show_claim(session.claim_infeasible().under(INDEPENDENT))
 
 
 def _truth(feasible: bool, correct: bool) -> str:
@@ -320,13 +314,15 @@ def progress_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int], None]
     """Show progress on standard error while a loop calls the yielded function with (done, total)."""
     stderr = Console(stderr=True)
     if quiet or not stderr.is_terminal:
-        yield None
+        with say_compiling():
+            yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=stderr, transient=True) as bar:
-        task = bar.add_task(COMPILING, total=None)
+        task = bar.add_task(title, total=None)
 
         def update(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total, description=title)
 
-        yield update
+        with watch_compiling(after_a_moment(lambda kernel: bar.update(task, description=f"compiling {kernel}"))):
+            yield update

@@ -38,6 +38,7 @@ def serve(
     from polyarm.cli.extras import require_service
 
     require_service()
+    from polyarm.cli.compiling import say_served_soon
     from polyarm.cli.serve_report import check_log_level, check_origins, leave, run_until_stopped, show_served
     from polyarm.rules.registry import get_explorer
     from polyarm.service.server import Server, make_config
@@ -49,6 +50,7 @@ def serve(
         get_explorer(Path(file) if file.endswith(".py") else file)
     limits = {"rate": rate, "burst": 2 * rate, "max_body": max_body}
     others = {"cors_origins": check_origins(cors_origin or ()), "trusted_proxies": tuple(trusted_proxy or ())}
+    say_served_soon()
     server = Server(make_config(storage_url(storage), host, **limits, **others), host, port)
     show_served(server)
     run_until_stopped(server)
@@ -73,6 +75,7 @@ def demo(
     import tempfile
     import threading
 
+    from polyarm.cli.compiling import say_served_soon
     from polyarm.cli.serve_report import leave, open_page, run_until_stopped, show_served
     from polyarm.cli.settings import parse_settings
     from polyarm.engine.plan import make_plan
@@ -88,6 +91,7 @@ def demo(
     chosen = load_instance(instance).with_problem(**changes)
     make_plan("certex", chosen.problem, own)  # a mistake is told before anything is served
     set_up_logs(as_json=False, level="warning")
+    say_served_soon()
     with tempfile.TemporaryDirectory(prefix="polyarm-demo-") as folder:
         server = Server(make_config(f"sqlite:///{folder}/demo.db", "127.0.0.1"), "127.0.0.1", port)
         show_served(server)

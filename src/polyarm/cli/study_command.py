@@ -31,6 +31,14 @@ ExplorerFileOption = Annotated[
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+@study_app.callback()
+def _watch(context: typer.Context) -> None:
+    if "--help" not in sys.argv:
+        from polyarm.cli.compiling import say_compiling
+
+        context.with_resource(say_compiling())
+
+
 @study_app.command()
 def create(
     name: NameArgument,

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from polyarm.cli import report
 from polyarm.cli.report import console, print_json
-from polyarm.engine.certificate import name_conflict
 from polyarm.engine.run import describe_status
 from polyarm.errors import InvalidInput
+from polyarm.report.answer import describe
 from polyarm.studies.state import CONTROL
 from polyarm.studies.status import StudyStatus, describe_alarm
 from polyarm.studies.study import Study, recommend_from
@@ -73,8 +73,8 @@ def show_trials(study: Study, trials: Sequence[Trial], as_json: bool) -> None:
             table.add_row(str(trial.id), escape(trial.arm), lease or "", trial.route)
         console.print(table)
     status = study.status() if any(trial.route == CONTROL for trial in trials) else None
-    if status is not None and status.tripped is not None:
-        report.note(f"breaker: {describe_alarm(status.tripped, status.assumptions)}", as_json)
+    if status is not None and status.alarm is not None:
+        report.note(f"breaker: {describe_alarm(status.alarm)}", as_json)
 
 
 def show_told(results: Sequence[Told], as_json: bool) -> None:
@@ -116,8 +116,8 @@ def show_status(status: StudyStatus, as_json: bool) -> None:
         _say(f"likely to stop between {status.expected_stop[0]:,.0f} and {status.expected_stop[1]:,.0f} outcomes")
     if status.waiting_for is not None:
         _say(f"the explorer needs an outcome of {status.waiting_for!r} next")
-    if status.tripped is not None:
-        _say(f"breaker: {describe_alarm(status.tripped, status.assumptions)}")
+    if status.alarm is not None:
+        _say(f"breaker: {describe_alarm(status.alarm)}")
     for assumption in status.assumptions:
         _say(f"assumes: {assumption}")
     table = Table()
@@ -134,15 +134,16 @@ def show_recommendation(study: Study, as_json: bool) -> None:
     with study.reading() as state:
         session, assumptions = state.session, state.assumptions()
         if session.infeasible and not as_json:
-            report.show_conflict(session, assumptions)
-        answer = None if session.infeasible and as_json else recommend_from(session, state.assumptions())
+            report.show_claim(session.claim_infeasible().under(*assumptions))
+        answer = None if session.infeasible and as_json else recommend_from(session, assumptions)
         if as_json or answer is None:
             head = {"study": study.name, "status": describe_status(session) if session.stopped else "EXPLORING"}
-            facts = {"conflict": name_conflict(session), "assumptions": assumptions}
-            print_json({**head, "steps": session.steps, **report.describe_answer(session, answer), **facts})
+            facts = {"conflict": session.conflict, "assumptions": assumptions}
+            said = report.describe_result(session, answer, *assumptions)
+            print_json({**head, "steps": session.steps, **report.list_answer(session, said), **facts})
         else:
             _say(f"study {study.name} after {session.steps:,} outcomes: {report.describe_test(session)}")
-            report.show_answer(session, answer)
+            report.show_answer(session, describe(answer))
 
 
 def print_trials(study: Study, as_json: bool) -> None:

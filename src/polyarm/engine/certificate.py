@@ -144,11 +144,6 @@ def write_certificate(session: Session, path: str | Path) -> None:
         )
 
 
-def name_conflict(session: Session) -> list[str] | None:
-    """Return the constraints that contradict each other, if that is how the exploration ended."""
-    return list(make_certificate(session).document["conflict"]) if session.infeasible else None
-
-
 def _compute(
     case: Case, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None, table: Mapping[str, Any]
 ) -> dict[str, Any]:

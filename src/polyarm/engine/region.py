@@ -1,14 +1,48 @@
-"""The mixes that the constraints leave, as far as they are known, and what each constraint costs."""
+"""Intervals of the estimates, the mixes that the constraints leave by them, and what each constraint costs."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
 
 from polyarm._types import FloatArray
-from polyarm.engine.intervals import Intervals
+from polyarm.engine.session import Session
+from polyarm.families.family import make_family
 from polyarm.polytope.vertices import count_candidates, enumerate_vertices
 from polyarm.problem import Problem
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Estimates and how far each may be off, in the user's units: rewards (K,), costs (d, K).
+
+    nan where nothing was observed, and in `reward_widths` for families of rewards without a sub-Gaussian scale.
+    """
+
+    rewards: FloatArray
+    reward_widths: FloatArray
+    costs: FloatArray
+    cost_widths: FloatArray
+
+
+def find_intervals(session: Session) -> Intervals:
+    """Return estimates with intervals that all hold at once, at all times, with confidence 1 - delta."""
+    problem, estimates, model = session.problem, session.round.estimates, session.plan.model
+    pulls = np.where(estimates.pulls > 0.0, estimates.pulls, math.nan)
+    level = math.log(problem.n_arms * (1 + len(problem.unknown)) / problem.delta)
+    relative = np.sqrt(2.0 * (level + 0.5 * np.log1p(pulls)) * (pulls + 1.0)) / pulls
+    scale = make_family(problem.family, problem.n_arms, problem.reward_std, problem.reward_range).scale
+    costs = np.zeros((problem.n_constraints, problem.n_arms))
+    widths = np.zeros_like(costs)
+    for i, constraint in enumerate(problem.constraints):
+        if constraint.row is not None:
+            costs[i] = constraint.row
+        else:
+            costs[i] = estimates.cost_sums[i] / pulls / model.factors[i]
+            widths[i] = np.asarray(constraint.std) * relative
+    return Intervals(estimates.reward_sums / pulls, scale * relative, costs, widths)
+
 
 #: Sets with more candidates for vertices are not listed: nobody could look at them.
 _MOST_CANDIDATES = 20_000

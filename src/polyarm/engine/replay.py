@@ -8,15 +8,17 @@ from typing import Any
 
 from polyarm.engine.plan import make_plan
 from polyarm.engine.run import check_horizon, describe_status, split_settings
-from polyarm.engine.session import Recommendation, Session
+from polyarm.engine.session import Session
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
 from polyarm.errors import InvalidInput
 from polyarm.problem import Problem
+from polyarm.report.answer import Recommendation
 from polyarm.rules.registry import get_explorer
 
 EXHAUSTED = "EXHAUSTED"
 
-_INDEPENDENT = "the logged outcomes are independent given their arm, and none was logged or left out for its outcome"
+#: What every claim of a replay rests on.
+INDEPENDENT = "the logged outcomes are independent given their arm, and none was logged or left out for its outcome"
 
 
 @dataclass(frozen=True)
@@ -90,4 +92,4 @@ def replay(
 
 def _qualify(answer: Recommendation) -> Recommendation:
     """Make every claim conditional on what a replay cannot check."""
-    return replace(answer, claims=answer.claims.under(_INDEPENDENT, "the log cannot show it"))
+    return replace(answer, claims=answer.claims.under(INDEPENDENT, "the log cannot show it"))

@@ -4,18 +4,16 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from polyarm._html import html_table
 from polyarm._types import FloatArray
-from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
-from polyarm.engine.answer_figure import draw_recommendation
+from polyarm.certify.proof import Standing, find_conflict, find_safe_mix, weigh_statistics
+from polyarm.claims import Claim
 from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, pooled_proof
-from polyarm.engine.claims import Claims, make_claims
+from polyarm.engine.claims import claim_infeasible, kind_of_bounds, make_claims
 from polyarm.engine.loop import driver_for, tell
 from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.plan import Plan, make_plan
@@ -23,58 +21,16 @@ from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
 from polyarm.engine.snapshot import pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, NotYet, PolyarmError
 from polyarm.problem import Problem
+from polyarm.report.answer import Recommendation
 from polyarm.round import INFEASIBLE, LOOK, NO_ARM, RUNNING, Round
 from polyarm.rules.registry import find_explorer, get_explorer
 from polyarm.stops.blocks import Block, take_next
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _FORMAT = 3
 #: Where most runs stop, as multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The mix an explorer would choose now, with its estimates in the user's units.
-
-    `slack` is positive where the estimated cost leaves room and negative where it exceeds the bound; `stopped`
-    tells whether the explorer's own test has passed; `safe` that it has not, but the mix is the best of those that are
-    certainly feasible, with a certified rule; `claims` what that proves and what it does not. With a certified
-    rule `slack_low` and `value_interval` bound the true slack and value, all at once, with confidence 1 - delta (if its
-    thresholds are the proved ones).
-    """
-
-    policy: FloatArray
-    value: float
-    slack: dict[str, float]
-    steps: int
-    stopped: bool
-    safe: bool
-    claims: Claims
-    slack_low: dict[str, float] | None
-    value_interval: tuple[float, float] | None
-    problem: Problem
-
-    def shares(self, problem: Problem | None = None) -> dict[str, float]:
-        """Return the share of each arm by name."""
-        return dict(zip((problem or self.problem).arms, self.policy.tolist(), strict=True))
-
-    def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw the mix and the slack that it leaves; written to a file, too, if one is named."""
-        return draw_recommendation(self, path)
-
-    def _repr_html_(self) -> str:
-        rows = [(arm, f"{share:.1%}") for arm, share in self.shares().items() if share > 0.0]
-        rooms = [
-            f"{name}: slack {slack:.4g}" + ("" if self.slack_low is None else f", at least {self.slack_low[name]:.4g}")
-            for name, slack in self.slack.items()
-        ]
-        claims = [f"proved: {claim}" for claim in self.claims.proved]
-        claims += [f"not proved: {claim}" for claim in self.claims.not_proved]
-        title = f"Mix after {self.steps:,} pulls: estimated value {self.value:.4f}"
-        return html_table(title, ("arm", "share"), rows, [*rooms, *claims])
+#: A constraint is in conflict with others if its weight in the contradiction is above this.
+_IN_CONFLICT = 1e-9
 
 
 class Session:
@@ -86,6 +42,7 @@ class Session:
         self.rule, self.state, self.work = plan.explorer.init(plan.settings, plan.model)
         self.stop = plan.settings.make_stop(plan.model, self.state)
         self.rng = make_stream(self.seed, EXPLORER)
+        self._conflict: tuple[str, ...] | None = None
 
     @property
     def problem(self) -> Problem:
@@ -296,10 +253,8 @@ class Session:
     def standing(self) -> Standing:
         """Where the pooled certificate stands: its evidence and thresholds, once every arm was pulled."""
         estimates, model = self.round.estimates, self.plan.model
-        assert self.plan.terms is not None  # callers ask `certified` first
-        return weigh_statistics(
-            model, self.plan.terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:]
-        )
+        terms = self.plan.terms or self.plan.settings.make_terms(model)  # a breaker asks under any stop
+        return weigh_statistics(model, terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:])
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
         """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""
@@ -330,7 +285,7 @@ class Session:
     def recommend(self) -> Recommendation:
         """Return the current mix and its estimates; works before the explorer stops, and says so."""
         if self.infeasible:
-            raise NoFeasibleMix(f"no mix satisfies every constraint, at confidence {1 - self.problem.delta:g}")
+            raise NoFeasibleMix(self.claim_infeasible().sentence)
         if self._unpulled():
             raise NotYet(f"nothing to recommend yet: {self._unpulled()} arms have not been pulled once")
         safe = None if self.stopped else self.safe_mix()
@@ -355,8 +310,26 @@ class Session:
             stopped=self.stopped,
             safe=safe is not None,
             claims=make_claims(self.problem, self.plan.settings, self.stopped, safe is not None),
+            bounds=kind_of_bounds(self.plan.settings),
+            pulls=self.round.estimates.pulls.copy(),
+            rewards=self.round.estimates.mu_hat.copy(),
             problem=self.problem,
         )
+
+    @property
+    def conflict(self) -> list[str] | None:
+        """The constraints that contradict each other, if that is how the exploration ended; worked out once."""
+        if not self.infeasible:
+            return None
+        if self._conflict is None:
+            weights = find_conflict(self.standing())
+            named = zip(self.problem.constraints, weights, strict=True)
+            self._conflict = tuple(c.name for c, weight in named if weight > _IN_CONFLICT)
+        return list(self._conflict)
+
+    def claim_infeasible(self) -> Claim:
+        """Return what is claimed if the exploration ended because no mix satisfies every constraint."""
+        return claim_infeasible(self.problem, self.plan.settings, self.conflict or ())
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:
         """Return the room each constraint leaves a mix under the estimates, in the user's units."""

@@ -1,35 +1,24 @@
 """Readings along one exploration, for displays and pictures."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from polyarm._types import FloatArray
 from polyarm.engine.run import Exploration
+from polyarm.report.plots import Trace
 
 #: A reading is kept each time the number of pulls has grown by this factor.
 _GROWTH = 1.02
 
 
-@dataclass
-class Trace:
-    """One entry per reading; rounds without a feasible mix leave none."""
-
-    steps: list[int] = field(default_factory=list)
-    statistic: list[float] = field(default_factory=list)
-    threshold: list[float] = field(default_factory=list)
-    policy: list[FloatArray] = field(default_factory=list)
-    slack: list[dict[str, float]] = field(default_factory=list)
-
-    def read(self, exploration: Exploration) -> None:
-        """Add the exploration as it stands."""
-        session = exploration.session
-        policy = session.policy
-        if policy is not None:
-            self.steps.append(session.steps)
-            self.statistic.append(session.statistic)
-            self.threshold.append(session.threshold)
-            self.policy.append(policy)
-            self.slack.append(session.estimated_slack(policy))
+def read_test(exploration: Exploration, trace: Trace) -> None:
+    """Add a reading of the exploration as it stands."""
+    session = exploration.session
+    policy = session.policy
+    if policy is not None:
+        trace.steps.append(session.steps)
+        trace.statistic.append(session.statistic)
+        trace.threshold.append(session.threshold)
+        trace.policy.append(policy)
+        trace.slack.append(session.estimated_slack(policy))
 
 
 def explore_in_pieces(exploration: Exploration, horizon: int, trace: Trace) -> Iterator[None]:
@@ -38,7 +27,7 @@ def explore_in_pieces(exploration: Exploration, horizon: int, trace: Trace) -> I
     limit = session.problem.n_arms
     while True:
         exploration.advance_to(min(limit, horizon))
-        trace.read(exploration)
+        read_test(exploration, trace)
         yield
         if session.stopped or session.steps >= horizon:
             return

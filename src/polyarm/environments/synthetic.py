@@ -25,6 +25,7 @@ def build_world(problem: Problem, reward_means: FloatArray, cost_means: FloatArr
     """Compile the truth of an instance; only rows that the problem does not know are measured."""
     K = problem.n_arms
     constraints = problem.constraints
+    reward_means, cost_means = np.ascontiguousarray(reward_means), np.ascontiguousarray(cost_means)
     signs = np.array([c.sign for c in constraints])
     bounds = np.array([c.bound for c in constraints])
     stds = [np.broadcast_to(0.0 if c.std is None else np.asarray(c.std), (K,)) for c in constraints]

@@ -1,21 +1,23 @@
 """`plan`: before the first pull, how many pulls an exploration will take, from a guess of the truth."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from polyarm._types import FloatArray
 from polyarm.bounds.joint import JointSearch, JointTime, Plan, joint_time
 from polyarm.environments.instances import Guess, Instance, load_guess
 from polyarm.errors import InvalidInput
 from polyarm.experiments.simulate import simulate
 from polyarm.model import Model, build_model
 from polyarm.planner.forecast import forecast_pulls, stylised_pulls
-from polyarm.problem import Optimum, Problem
+from polyarm.problem import Problem
 from polyarm.problem_file import load_problem
-from polyarm.rules.certex import START_AT, expected_pricing
+from polyarm.rules.certex import CertexSettings
+from polyarm.stops.planned import START_AT, expected_pricing
 from polyarm.stops.settings import check_certifiable
 
 Progress = Callable[[int, int], None]
@@ -40,10 +42,12 @@ _DRAWING_SEED = 0
 
 
 def plan(
-    guess: str | Path | Instance,
+    guess: str | Path | Instance | Problem,
     r: float | Iterable[float] | None = None,
     delta: float | Iterable[float] | None = None,
     *,
+    mu: Sequence[float] | FloatArray | None = None,
+    costs: Mapping[str, Any] | Sequence[Any] | FloatArray | None = None,
     seeds: int = 0,
     relax: float | None = None,
     draws: int = _DRAWS,
@@ -51,18 +55,26 @@ def plan(
 ) -> dict[str, Any]:
     """Return what an exploration of a guessed truth will cost, as plain JSON types; what is infinite is None.
 
-    `r` and `delta` are one value or several (default: multiples of the problem's r; its delta, 0.1, 0.05 and 0.01). The
-    first r and the first delta are those of the simulation (`seeds` runs of `certex`, none by default) and of the
-    prices: what relaxing each bound by `relax`, in its own units (default: 5 %), does to the pulls.
-
-    A file may give ranges, [low, high], for entries of mu and A. All this is then for the middle guess, and the
-    forecasts at the first delta are made again for `draws` truths from the ranges, always the same ones.
+    Args:
+        guess: The name of a shipped instance, the TOML file of one, an `Instance`, or a `Problem`. In a file entries of
+            mu and A may be ranges, [low, high]: the plan is for the middle guess, and the forecasts at the first delta
+            are made again for truths from the ranges.
+        r: Tolerances to plan for, one or several; default: multiples of the problem's. The first one is that of the
+            simulation and of the prices.
+        delta: Error probabilities to plan for, one or several; default: the problem's, 0.1, 0.05 and 0.01. The first
+            one is that of the simulation and of the prices.
+        mu: For a `Problem` without a guess of its own: the mean reward that you expect of each arm.
+        costs: Beside `mu`: the mean costs of each measured constraint, one number per arm; by name, or in their order.
+        seeds: How many runs of `certex` to simulate.
+        relax: By how much to relax each bound, in its own units, to see what that does to the pulls; default: 5 %.
+        draws: How many truths to draw from the ranges; always the same ones.
+        progress: Called with (done, total) as the work goes on.
 
     Keys: instance, r, delta, value, optimal_policy, forecasts (one per r and delta: T, certified_T, lower_T, and the
     pulls to expect until `certex` stops with stylised and with proved thresholds), allocation,
-    answer, simulated, constraints, ranges. `progress(done, total)` is called as the work goes on.
+    answer, simulated, constraints, ranges.
     """
-    expected = _load_guess(guess)
+    expected = _find_guess(guess, mu, costs)
     instance = expected.middle()
     tolerances, deltas = _choose(instance.problem, r, delta)
     seeds, draws = _check_count("seeds", seeds), _check_count("draws", draws)
@@ -74,32 +86,9 @@ def plan(
     if best is None:
         _require_a_feasible_draw(instance, len(drawn), len(feasible), seeds)
     _check_plannable(instance.problem, tolerances, deltas)
-    steps = len(tolerances) * (1 + len(feasible)) + len(relaxed) + seeds
-    done = 0
-
-    def advance(by: int) -> None:
-        nonlocal done
-        done += by
-        if progress is not None:
-            progress(done, steps)
-
-    forecasts: list[dict[str, Any]] = []
-    first = None
-    for tolerance in tolerances:
-        changed = _change(instance, r=tolerance)
-        found = _find_time(changed)
-        if tolerance == tolerances[0]:
-            first = found
-        forecasts += [_forecast(_change(changed, delta=level), found) for level in deltas]
-        advance(1)
+    work = _Work(len(tolerances) * (1 + len(feasible)) + len(relaxed) + seeds, progress)
+    first, forecasts = _forecast_all(instance, tolerances, deltas, work.advance)
     here = forecasts[0]["proved"]
-    prices = []
-    for i, (amount, changed) in enumerate(relaxed):
-        there = _proved_pulls(changed, None, here or _SOME_PULLS)
-        prices.append(_price(instance, i, amount, best, changed, here, there))
-        advance(1)
-    ranges = _survey(drawn, feasible, tolerances, deltas[0], advance) if drawn else None
-    simulated = _simulate(instance, seeds, here, advance) if seeds else None
     return {
         "instance": instance.name,
         "r": tolerances[0],
@@ -109,10 +98,37 @@ def plan(
         "allocation": None if first is None else first.allocation.tolist(),
         "answer": None if first is None else first.answer.tolist(),
         "forecasts": forecasts,
-        "simulated": simulated,
-        "constraints": prices,
-        "ranges": ranges,
+        "constraints": [_price(instance, i, change, here, work.advance) for i, change in enumerate(relaxed)],
+        "ranges": _survey(drawn, feasible, tolerances, deltas[0], work.advance) if drawn else None,
+        "simulated": _simulate(instance, seeds, here, work.advance) if seeds else None,
     }
+
+
+class _Work:
+    """Counts what is done of so many steps, and tells it."""
+
+    def __init__(self, steps: int, progress: Progress | None) -> None:
+        self._steps = steps
+        self._progress = progress
+        self._done = 0
+
+    def advance(self, by: int) -> None:
+        self._done += by
+        if self._progress is not None:
+            self._progress(self._done, self._steps)
+
+
+def _forecast_all(
+    instance: Instance, tolerances: list[float], deltas: list[float], advance: Callable[[int], None]
+) -> tuple[JointTime | None, list[dict[str, Any]]]:
+    """Return the joint time at the first tolerance, and a forecast for every tolerance and level."""
+    found, forecasts = [], []
+    for tolerance in tolerances:
+        changed = _change(instance, r=tolerance)
+        found.append(_find_time(changed))
+        forecasts += [_forecast(_change(changed, delta=level), found[-1]) for level in deltas]
+        advance(1)
+    return found[0], forecasts
 
 
 def _require_a_feasible_draw(instance: Instance, draws: int, feasible: int, seeds: int) -> None:
@@ -135,9 +151,43 @@ def _check_plannable(problem: Problem, tolerances: list[float], deltas: list[flo
         problem.replace(delta=level)  # raises when it is no probability
 
 
-def _load_guess(guess: str | Path | Instance) -> Guess:
+def _find_guess(guess: Any, mu: Any, costs: Any) -> Guess:
+    """Return the guess that a plan is made for, whatever it was given as."""
+    if isinstance(guess, Problem):
+        instance = _guess_problem(guess, mu, costs)
+        return Guess(instance, instance, has_ranges=False)
+    if mu is not None or costs is not None:
+        raise InvalidInput("mu, costs: belong to a Problem; a file or an instance has a guess of its own")
     if isinstance(guess, Instance):
         return Guess(guess, guess, has_ranges=False)
+    if not isinstance(guess, str | Path):
+        raise InvalidInput(
+            f"guess: expected the name of an instance, its file, an Instance or a Problem, got {type(guess).__name__}"
+        )
+    return _load_guess(guess)
+
+
+def _guess_problem(problem: Problem, mu: Any, costs: Any) -> Instance:
+    """Return a problem with the truth that is expected of it, given here or to its template."""
+    if mu is not None:
+        problem = problem.with_guess(mu, () if costs is None else costs)
+    elif costs is not None:
+        raise InvalidInput("mu: required beside costs, the mean reward that you expect of each arm")
+    if problem.guess is None:
+        names = [problem.constraints[i].name for i in problem.unknown]
+        missing = ", ".join(f"{name!r}: [...]" for name in names)
+        also = f", and costs={{{missing}}}, the mean costs of each measured constraint" if names else ""
+        raise InvalidInput(
+            f"a problem does not say what to expect of it: give mu=[...], the mean reward of each arm{also}; or give "
+            "its template a guess"
+        )
+    expected = problem.guess
+    rows = [expected.costs[c.name] if c.row is None else c.row for c in problem.constraints]
+    A = np.array(rows, dtype=np.float64).reshape(problem.n_constraints, problem.n_arms)
+    return Instance("your guess", "", problem, np.array(expected.mu), A)
+
+
+def _load_guess(guess: str | Path) -> Guess:
     try:
         return load_guess(guess)
     except InvalidInput:
@@ -232,7 +282,7 @@ def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
 def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float | None:
     """Return the pulls until proved thresholds are reached, from a start if there is one and from all others."""
     model, means, rows = _kernel_view(instance)
-    pricing = expected_pricing(model)
+    pricing = expected_pricing(CertexSettings().make_terms(model), model)
     starts = [None] if start is None else [None, start]
     found = [forecast_pulls(JointSearch(model, means, rows, pricing), plan, guess) for plan in starts]
     pulls = [_LEARNING * (1.0 + START_AT) * due[0] for due in found if due is not None]
@@ -240,20 +290,18 @@ def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float
 
 
 def _price(
-    instance: Instance,
-    row: int,
-    amount: float,
-    before: Optimum | None,
-    relaxed: Instance,
-    pulls: float | None,
-    relaxed_pulls: float | None,
+    instance: Instance, row: int, change: tuple[float, Instance], pulls: float | None, advance: Callable[[int], None]
 ) -> dict[str, Any]:
     """Return what relaxing one bound brings: pulls saved (negative: more are needed) and reward gained."""
-    best = relaxed.optimum()
+    amount, relaxed = change
+    before, best = instance.optimum(), relaxed.optimum()
+    relaxed_pulls = _proved_pulls(relaxed, None, pulls or _SOME_PULLS)
+    advance(1)
+    constraint = instance.problem.constraints[row]
     return {
-        "name": instance.problem.constraints[row].name,
-        "sense": instance.problem.constraints[row].sense,
-        "bound": instance.problem.constraints[row].bound,
+        "name": constraint.name,
+        "sense": constraint.sense,
+        "bound": constraint.bound,
         "relaxed_by": amount,
         "pulls": relaxed_pulls,
         "saved": None if pulls is None or relaxed_pulls is None else pulls - relaxed_pulls,

@@ -30,7 +30,7 @@ _LOG = logging.getLogger("polyarm")
 
 #: The package, and its rooms that only show what was computed.
 _ROOT = Path(__file__).parent.parent
-_SHOWING = {"cli", "papers", "plotting.py", "figures.py", "_html.py", "service", "studies"}
+_SHOWING = {"cli", "papers", "report", "claims.py", "figures.py", "_html.py", "service", "studies"}
 
 
 @cache

@@ -14,9 +14,8 @@ from polyarm._types import FloatArray
 from polyarm.model import Model
 from polyarm.polytope.projection import project_polytope
 from polyarm.round import Round, make_round
-from polyarm.rules.adagrad import climb
 from polyarm.rules.base import RoundRule, RoundWork, make_round_work
-from polyarm.rules.game import GameWork, make_game_work, play_instance
+from polyarm.rules.game import GameWork, climb, make_game_work, play_instance
 from polyarm.rules.settings import GameSettings, build_round_rule
 
 

@@ -1,4 +1,4 @@
-"""The instance player of the game explorers: answers an allocation with the instance it serves worst."""
+"""The two players of the game explorers: AdaGrad plays the allocation, the other the instance that it serves worst."""
 
 import math
 
@@ -13,6 +13,27 @@ from polyarm.polytope.neighbours import Move, Moves, Rivals
 from polyarm.round import Round
 from polyarm.rules.base import RoundRule
 from polyarm.tolerances import ALLOCATION_FLOOR
+
+
+@kernel
+def climb(
+    gains: FloatArray,
+    step_size: float,
+    epsilon: float,
+    iterate: FloatArray,
+    squares: FloatArray,
+    norm_out: FloatArray,
+) -> None:
+    r"""Move `iterate` along the gains; the caller projects it back, in the norm written to `norm_out`.
+
+    .. math:: h_a = \epsilon + \sqrt{\textstyle\sum_s g_{s,a}^2}, \qquad x \leftarrow x + \eta\, g / h
+
+    `squares` holds the running sums of squared gains and is updated.
+    """
+    for a in range(gains.size):
+        squares[a] += gains[a] * gains[a]
+        norm_out[a] = math.sqrt(squares[a]) + epsilon
+        iterate[a] += step_size * gains[a] / norm_out[a]
 
 
 @struct

@@ -16,9 +16,8 @@ from polyarm.model import Model
 from polyarm.polytope.lp import make_basis
 from polyarm.polytope.projection import project_simplex
 from polyarm.round import Round, make_round
-from polyarm.rules.adagrad import climb
 from polyarm.rules.base import RoundRule, RoundWork, make_round_work
-from polyarm.rules.game import GameWork, make_game_work, play_instance
+from polyarm.rules.game import GameWork, climb, make_game_work, play_instance
 from polyarm.rules.multiplier import (
     GAMMA_CODES,
     MultiplierWork,

@@ -11,7 +11,7 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import struct
 from polyarm._types import FloatArray
-from polyarm.bounds.arms import write_arm_moves
+from polyarm.bounds.characteristic import write_arm_moves
 from polyarm.bounds.maxmin import Effort, MaxMinWork, Weights, linearise, make_maxmin_work, solve_maxmin
 from polyarm.model import Model
 from polyarm.polytope.neighbours import Moves, Rivals, make_moves

@@ -24,7 +24,7 @@ from polyarm.service.streams import Streams
 from polyarm.service.telemetry import Metrics, Telemetry
 from polyarm.studies.storage import open_storage
 
-#: Bytes of a request to sign in, which anybody may send.
+#: Bytes of a request to sign in; anybody may send one.
 _SIGN_IN_BODY = 4_096
 #: Threads for reads that may take seconds.
 _LONG_READS = 4
@@ -47,10 +47,15 @@ _HEADERS = {
 class ServiceConfig:
     """Where studies live, who may come in, and how much at once.
 
-    `loopback`: the server can only be reached from its own machine, so that it may do without tokens as long as none
-    was ever created. `rate` and `burst` limit the requests of one caller (a second; at once), `max_body` the bytes of
-    one. `cors_origins` are pages of other hosts that may use the API from a browser, with a token. What is said of a
-    caller's address and scheme is believed of `trusted_proxies` only.
+    Args:
+        storage: The address of the storage.
+        loopback: Whether only its own machine reaches the server; it then needs no token until one is created.
+        rate: Requests of one caller a second.
+        burst: Requests of one caller at once.
+        max_body: Bytes of one request.
+        max_streams: Open event streams.
+        cors_origins: Pages of other hosts that may use the API from a browser, with a token.
+        trusted_proxies: Proxies that may state a caller's address and scheme.
     """
 
     storage: str
@@ -111,7 +116,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Put the problem document, which endpoints refer to, into the description of the API."""
+    """Add the problem document, which endpoints refer to, to the description of the API."""
     describe = app.openapi
 
     def described() -> dict[str, object]:
@@ -133,7 +138,7 @@ def _problem_schema() -> dict[str, object]:
 
 
 class _SecurityHeaders:
-    """What browsers need to be told to keep a page to itself."""
+    """Adds the headers that make browsers isolate the page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -6,11 +6,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from pydantic.config import JsonDict
 
 from polyarm import errors
+from polyarm.claims import Claim, Claims, Kind
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
 from polyarm.studies.status import Interval, StudyStatus
 
-#: What one request may ask for; larger studies are created with the library or the command line.
+#: Limits of one request; create larger studies with the library or the command line.
 MOST_ARMS, MOST_CONSTRAINTS = 200, 20
 MOST_TRIALS = 10_000
 _MOST_FIELDS = 50
@@ -45,7 +46,7 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _has_few_fields(cls, data: Any) -> Any:
-        """Refuse a flood of fields at once: each that is unknown would cost an error of its own."""
+        """Refuse a flood of fields at once: each unknown one would cost an error of its own."""
         if isinstance(data, dict) and len(data) > _MOST_FIELDS:
             raise ValueError(f"at most {_MOST_FIELDS} fields, got {len(data)}")
         return data
@@ -67,7 +68,7 @@ class NewStudy(Body):
     @field_validator("problem", mode="before")
     @classmethod
     def _of_a_size(cls, problem: Any) -> Any:
-        """Refuse what is too large before work is spent on it: a number of arms may be any number."""
+        """Refuse what is too large before validating it."""
         given = problem if isinstance(problem, dict) else {}
         if _count(given.get("arms")) > MOST_ARMS or _count(given.get("constraints")) > MOST_CONSTRAINTS:
             raise ValueError(f"at most {MOST_ARMS} arms and {MOST_CONSTRAINTS} constraints through the service")
@@ -82,7 +83,7 @@ class NewStudy(Body):
 
     @model_validator(mode="after")
     def _can_be_written(self) -> "NewStudy":
-        """Refuse text that JSON can escape but nobody can write: halves of characters."""
+        """Refuse text that cannot be encoded: halves of characters."""
         try:
             self.model_dump_json()
         except ValueError:
@@ -189,7 +190,7 @@ class StudyList(BaseModel):
 
 
 class StudyBody(BaseModel):
-    """A study: what it was stated to be, and how it stands."""
+    """A study: its statement and its status."""
 
     id: int
     name: str
@@ -215,7 +216,7 @@ class Asked(BaseModel):
 
 
 class ToldBody(BaseModel):
-    """What became of one tell."""
+    """The result of one tell."""
 
     trial: int
     status: Literal["recorded", "partial", "duplicate"]
@@ -223,7 +224,7 @@ class ToldBody(BaseModel):
 
 
 class ToldAll(BaseModel):
-    """What became of each tell, in their order."""
+    """The result of each tell, in order."""
 
     results: list[ToldBody]
 
@@ -238,7 +239,8 @@ class Mix(BaseModel):
     """The mix to choose now.
 
     `kind`: answer (the explorer has stopped with it), safe (the best that is certainly feasible so far), candidate (the
-    best guess) or none (`why` says why). `slack_low` and `value_interval` hold with confidence 1 - delta.
+    best guess) or none (`why` says why). `slack_low` and `value_interval` hold with confidence 1 - delta, as far as
+    `bounds` says. `claims`: what is claimed of the mix, or of the fact that there is none.
     """
 
     kind: Literal["answer", "safe", "candidate", "none"]
@@ -247,9 +249,21 @@ class Mix(BaseModel):
     value_interval: Interval | None = None
     slack: dict[str, float] | None = None
     slack_low: dict[str, float] | None = None
-    proved: list[str] = []
-    not_proved: list[str] = []
+    bounds: Kind = "none"
+    pulls: dict[str, int] | None = None
+    rewards: dict[str, float] | None = None
+    claims: list[Claim] = []
     why: str | None = None
+
+    @property
+    def proved(self) -> tuple[str, ...]:
+        """What is proved, as sentences for people."""
+        return Claims(tuple(self.claims)).proved
+
+    @property
+    def not_proved(self) -> tuple[str, ...]:
+        """What is not, and why, as sentences for people."""
+        return Claims(tuple(self.claims)).not_proved
 
 
 class RecommendationBody(Mix):

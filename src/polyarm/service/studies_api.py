@@ -34,8 +34,8 @@ Key = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        description="Any text of your own. A request that is repeated with its key changes nothing and gets the same "
-        "answer, for two days; use a new key for every new request.",
+        description="Any text of your own. A repeated key returns the stored answer and changes nothing, for two days; "
+        "use a new key for every new request.",
         min_length=1,
         max_length=200,
         pattern=r"^[!-~]+$",
@@ -90,7 +90,7 @@ def create(request: Request, caller: Administrator, new: bodies.NewStudy) -> bod
 
 @router.get("/{study}")
 def read(request: Request, caller: Reader, study: str) -> bodies.StudyBody:
-    """Return a study, by its number or its name: what it was stated to be, and how it stands."""
+    """Return a study, by its number or its name: its statement and its status."""
     return _describe(_shelf(request).find(study))
 
 
@@ -104,7 +104,7 @@ def stop(request: Request, caller: Administrator, study: str, why: bodies.Stop, 
 
 @router.post("/{study}/resume", responses=_CHANGES)
 def resume(request: Request, caller: Administrator, study: str, key: Key = None) -> bodies.StudyBody:
-    """Go on after a stop or an archiving; of a study that runs, acknowledge the breaker's alarm."""
+    """Continue after a stop or an archiving; if the study is running, acknowledge the breaker's alarm."""
     found = _shelf(request).find(study)
     found.resume(key)
     return _describe(found)
@@ -148,7 +148,7 @@ def observe(
 
 
 async def _in_peace(request: Request, work: Callable[[], T]) -> T:
-    """Do something long in one of a few threads of its own, so that asks and tells do not have to wait for it."""
+    """Run something long in one of a few threads of its own, so that asks and tells need not wait."""
     limiter: CapacityLimiter = request.app.state.long_reads
     return await to_thread.run_sync(work, limiter=limiter)
 

@@ -58,7 +58,7 @@ class PlainLines(logging.Formatter):
 
 
 def _one_line(value: Any) -> str:
-    """What a caller sent must not start a line of its own."""
+    """Escape what a caller sent, so that it cannot start a line of its own."""
     text = str(value)
     return text if text.isprintable() else ascii(text)
 
@@ -96,7 +96,7 @@ class Metrics:
 
 
 class Telemetry:
-    """Logs and counts every request; each gets a number that its answer carries, too."""
+    """Logs and counts every request; its answer carries its number."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
@@ -142,7 +142,7 @@ class Telemetry:
     openapi_extra=FOR_EVERYBODY,
 )
 def health(request: Request, response: Response) -> bodies.Health:
-    """Say whether the server works; 503 while its storage does not."""
+    """Say whether the server works; 503 while its storage does not answer."""
     word: Literal["ok", "failing"] = "ok"
     try:
         request.app.state.shelf.storage.check()

@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from polyarm._json import finite
 from polyarm._types import FloatArray
-from polyarm.engine.certificate import name_conflict
-from polyarm.engine.intervals import Intervals, find_intervals
-from polyarm.engine.region import find_prices, find_regions
-from polyarm.errors import NoFeasibleMix, NotYet
+from polyarm.engine.region import Intervals, find_intervals, find_prices, find_regions
+from polyarm.errors import NotYet
 from polyarm.problem import Problem
+from polyarm.report.answer import Description, describe
 from polyarm.service.bodies import Mix
 from polyarm.studies.status import Moment
 from polyarm.studies.study import recommend_from
@@ -27,7 +27,7 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
     intervals = find_intervals(session)
     return {
         "study": {"id": number, "name": moment.status.name, "created_at": moment.status.created_at},
-        "status": vars(moment.status),
+        "status": asdict(moment.status),
         "problem": {
             "arms": list(problem.arms),
             "constraints": [
@@ -42,31 +42,20 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
         "prices": _describe_prices(problem, intervals),
         "trace": _describe_trace(problem, moment),
         "region": _describe_region(problem, intervals),
-        "conflict": name_conflict(session),
+        "conflict": session.conflict,
     }
 
 
 def describe_mix(moment: Moment) -> Mix:
     """Return the mix to choose now and what is known of it, or why there is none."""
-    proved = moment.session.plan.settings.thresholds == "proved"
+    session = moment.session
+    if session.infeasible:
+        claim = session.claim_infeasible().under(*moment.assumptions)
+        return Mix(**vars(Description(claims=(claim,))), why=claim.sentence)
     try:
-        answer = recommend_from(moment.session, moment.assumptions)
+        return Mix(**vars(describe(recommend_from(session, moment.assumptions))))
     except NotYet as error:
         return Mix(kind="none", why=str(error))
-    except NoFeasibleMix as error:
-        if proved:
-            return Mix(kind="none", why=str(error), proved=[str(error)])
-        return Mix(kind="none", why=str(error), not_proved=[f"{error}: stylised thresholds, without a proof"])
-    return Mix(
-        kind="answer" if answer.stopped else "safe" if answer.safe else "candidate",
-        shares=answer.shares(),
-        value=answer.value,
-        value_interval=answer.value_interval if proved else None,  # stylised thresholds bound nothing
-        slack=answer.slack,
-        slack_low=answer.slack_low if proved else None,
-        proved=list(answer.claims.proved),
-        not_proved=list(answer.claims.not_proved),
-    )
 
 
 def _describe_intervals(problem: Problem, intervals: Intervals) -> dict[str, Any]:

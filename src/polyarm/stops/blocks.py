@@ -207,7 +207,7 @@ class BlocksStop(CertifiedStop):
         if now.steps > 0:
             self._close()
             if self._try_starts():
-                self.show(self.starts[int(block.now.winner)])
+                self.show(self.starts[int(block.now.winner)], proved=True)
                 now.status = STOPPED
                 return
             self.weigh()
@@ -220,11 +220,10 @@ class BlocksStop(CertifiedStop):
         open_block(round.estimates, block)
         now.due = int(now.steps + block.counts.sum())
 
-    def show(self, start: Start) -> None:
+    def show(self, start: Start, proved: bool = False) -> None:
         """Make a start's test the one whose statistic and threshold are read."""
         if start.terms.weight > 0.0:
-            self.round.now.threshold = start.terms.reward_threshold
-            self.round.now.statistic = start.terms.ratio * start.terms.reward_threshold
+            self.write_reading(float(start.terms.ratio), float(start.terms.reward_threshold), proved)
 
     def _close(self) -> None:
         """Record the block, and add it to every start."""

@@ -232,13 +232,21 @@ class CertifiedStop:
         if not infeasible:
             self.plan(reviewing)
             proved = self._try_to_stop(reviewing)
-        ratio = self._ratio(stop.answer)
-        round.now.threshold = self.work.worth.thresholds.reward
-        round.now.statistic = ratio * round.now.threshold
+        self.write_reading(self._ratio(stop.answer), self.work.worth.thresholds.reward, proved)
         stop.now.next_test = schedule_test(steps, float(round.now.statistic), float(round.now.threshold))
         round.now.due = int(stop.now.next_test)
         if infeasible or proved:
             round.now.status = INFEASIBLE if infeasible else STOPPED
+
+    def write_reading(self, ratio: float, threshold: float, proved: bool) -> None:
+        """Write where the test stands, for every display: the only pair of numbers that is shown.
+
+        `ratio` looks at known witnesses only. Until an answer is proved an unknown one may stand below the threshold,
+        so that no more than the threshold is shown.
+        """
+        now = self.round.now
+        now.threshold = threshold
+        now.statistic = (ratio if proved else min(ratio, 1.0)) * threshold
 
     def plan(self, reviewing: bool) -> None:
         """Plan what to sample: nothing, as the sampling rule does not need it."""

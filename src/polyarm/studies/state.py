@@ -121,7 +121,7 @@ class StudyState:
             raise InvalidInput(f"event {self.seq + 1} is missing: the log continues at {event.seq}")
         rule = _RULES.get(event.kind)
         if rule is None:
-            raise InvalidInput(f"event {event.seq}: unknown kind {event.kind!r}: damaged, or written by a newer polyarm")
+            raise InvalidInput(f"event {event.seq}: unknown kind {event.kind!r}: damaged, or of a newer polyarm")
         self._now = event.at
         try:
             rule(self, event.payload)

@@ -1,12 +1,13 @@
 """The status of a study, for people and programs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import WithJsonSchema
 
 from polyarm._json import finite
+from polyarm.claims import SAMPLING, Claim
 from polyarm.engine.session import Session
 from polyarm.studies.projection import ARCHIVED, STOPPED
 from polyarm.studies.state import StudyState
@@ -26,8 +27,9 @@ class StudyStatus:
     `state` is exploring, tripped (the breaker routes to the control mix), stopped (by hand), answered, infeasible or
     archived. `used` outcomes have reached the explorer; `waiting` are complete and have not; `pending` trials are under
     way, of which `overdue` have outlived their lease; `expired` were given up, of which `late` came after all;
-    `observed` were never asked for. `stopped`: the explorer has finished. `waiting_for` names the arm whose outcome the
-    explorer needs next.
+    `observed` were never asked for. `tripped`: by how much the sampling breaks each constraint that tripped the
+    breaker; `alarm`: what is claimed of that. `stopped`: the explorer has finished. `waiting_for` names the arm whose
+    outcome the explorer needs next.
     """
 
     name: str
@@ -50,6 +52,7 @@ class StudyStatus:
     expected_stop: Interval | None
     stopped: bool
     tripped: Mapping[str, float] | None
+    alarm: Claim | None
     assumptions: tuple[str, ...]
     events: int
     created_at: str
@@ -91,6 +94,7 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
         expected_stop=session.expected_stop(),
         stopped=session.stopped,
         tripped=state.tripped,
+        alarm=claim_alarm(state),
         assumptions=tuple(state.assumptions()),
         events=state.seq,
         created_at=created_at,
@@ -109,21 +113,23 @@ def _name_state(state: StudyState) -> StateWord:
 
 def describe_end(state: StudyState) -> str:
     """Return how the exploration ended, in words."""
-    if state.session.infeasible:
-        proved = f"proved after {state.session.steps} pulls that no mix satisfies every constraint"
-        return f"{under(state.assumptions(), proved)}; nothing left to ask"
-    return f"finished after {state.session.steps} pulls; nothing left to ask: see recommend()"
+    session = state.session
+    after = f"after {session.steps} pulls"
+    if session.infeasible:
+        claim = session.claim_infeasible().under(*state.assumptions())
+        return f"finished {after}; nothing left to ask; {claim.label}: {claim.sentence}"
+    return f"finished {after}; nothing left to ask: see recommend()"
 
 
-def describe_alarm(excess: Mapping[str, float], assumptions: Iterable[str]) -> str:
+def claim_alarm(state: StudyState) -> Claim | None:
+    """Return what the breaker has proved, while it is tripped."""
+    if state.tripped is None:
+        return None
+    broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in state.tripped.items())
+    confidence, assumptions = 1.0 - state.session.problem.delta, tuple(state.assumptions())
+    return Claim(SAMPLING, "proved", f"the sampling breaks {broken}", confidence, assumptions)
+
+
+def describe_alarm(alarm: Claim) -> str:
     """Return what tripped the breaker and what follows, in words."""
-    broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in excess.items())
-    proved = under(assumptions, f"the sampling is proved to break {broken}")
-    return f"{proved}; trials follow the control mix until resume()"
-
-
-def under(assumptions: Iterable[str], claim: str) -> str:
-    """Return a claim with what it assumes before it, as `Claims.under` puts it."""
-    for assumption in assumptions:
-        claim = f"if {assumption}: {claim}"
-    return claim
+    return f"{alarm.label}: {alarm.sentence}; trials follow the control mix until resume()"

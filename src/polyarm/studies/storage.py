@@ -82,7 +82,7 @@ class Tokens(Protocol):
         """Return every token that was ever added, the oldest first."""
 
     def revoke(self, name: str, at: str) -> None:
-        """Make a token useless at once, and sign out who came with it."""
+        """Revoke a token at once, and sign out whoever used it."""
 
     def find(self, hashed: str) -> Token | None:
         """Return a token that was not revoked."""

@@ -14,16 +14,17 @@ from typing import Any
 
 from polyarm.engine.certificate import Certificate, make_certificate
 from polyarm.engine.outcomes import check_costs, check_outcome
-from polyarm.engine.session import Recommendation, Session
+from polyarm.engine.session import Session
 from polyarm.environments.replay import read_outcomes
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError, StorageError, StudyHalted
 from polyarm.problem import Problem
+from polyarm.report.answer import Recommendation
 from polyarm.studies import events
 from polyarm.studies.events import Event, StoredEvent
 from polyarm.studies.projection import ARCHIVED, RUNNING, STOPPED, StudyRow
 from polyarm.studies.state import HAND, LEASE, StudyState
 from polyarm.studies.statement import Statement, read_stated
-from polyarm.studies.status import Moment, StudyStatus, describe, describe_alarm, describe_end, under
+from polyarm.studies.status import Moment, StudyStatus, claim_alarm, describe, describe_alarm, describe_end
 from polyarm.studies.storage import Storage, Writer
 from polyarm.studies.tell_file import read_reports
 from polyarm.studies.trial import (
@@ -44,7 +45,7 @@ Clock = Callable[[], datetime]
 
 #: Events between snapshots: what opening a study may have to replay.
 SNAPSHOT_EVERY = 2_000
-#: Where many outcomes wait, snapshots are large and more rare: the log grows by this share of the outcomes meanwhile.
+#: Snapshots hold the outcomes that wait: the log must grow by this share of them before the next one.
 _SNAPSHOT_SHARE = 0.125
 #: Nobody hands out more at once.
 _LARGEST_BATCH = 1_000_000
@@ -62,10 +63,9 @@ def utc_now() -> datetime:
 
 def recommend_from(session: Session, assumptions: Sequence[str]) -> Recommendation:
     """Return the mix to choose by a study's explorer, with what the study itself has to assume."""
-    try:
-        answer = session.recommend()
-    except NoFeasibleMix as error:
-        raise NoFeasibleMix(under(assumptions, str(error))) from None
+    if session.infeasible:
+        raise NoFeasibleMix(session.claim_infeasible().under(*assumptions).sentence)
+    answer = session.recommend()
     claims = answer.claims
     for assumption in assumptions:
         claims = claims.under(assumption, "the study cannot know")
@@ -75,9 +75,9 @@ def recommend_from(session: Session, assumptions: Sequence[str]) -> Recommendati
 def _once(
     writer: Writer, key: str | None, request: list[Any], act: Callable[[], Any], lasting: bool = False
 ) -> tuple[Any, bool]:
-    """Do something and return its answer in JSON types; under a key that was used for it before, that answer again.
+    """Act, and return the answer in JSON types and whether it is a stored one.
 
-    Also returns whether it was done before. Answers are kept for some days, those that are `lasting` for ever.
+    A repeated key returns the stored answer. Answers are kept for two days, `lasting` ones for ever.
     """
     if key is None:
         return act(), False
@@ -95,9 +95,9 @@ def _once(
 class Study:
     """One experiment in a storage; get one from `create_study` or `load_study`.
 
-    Every method that changes anything is one transaction: when it returns, what it did is on disk; when it raises,
-    nothing was done, but for a `StorageError`: then it was recorded whole or not at all. Objects of many processes and
-    threads may work on one study at once.
+    Every method that changes something is one transaction: once it returns, the change is on disk; if it raises,
+    nothing has changed. After a `StorageError` the change was recorded whole or not at all. Many processes and threads
+    may work on one study at once.
     """
 
     def __init__(self, storage: Storage, row: StudyRow, clock: Clock = utc_now) -> None:
@@ -147,11 +147,11 @@ class Study:
     # -- asking and telling -----------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, key: str | None = None) -> list[Trial]:
-        """Hand out `n` trials: pull each one's arm and tell what it gave, in any order, whenever it is known.
+        """Hand out `n` trials: pull each one's arm and tell its outcome, in any order, whenever it is known.
 
-        Trials under way count as pulls to come. Asking for many more than the explorer is sure to want is allowed; the
-        further a batch reaches ahead, the more of it may turn out not to be needed. Asking again with the same `key`
-        (any text of your own, kept for two days) hands out the same trials: for callers who may miss the answer.
+        Trials under way count as pulls to come. A batch may be larger than what the explorer is sure to want; the
+        larger it is, the more of it may go unused. A repeated `key` (any text of yours, kept for two days) returns the
+        same trials: for callers who may miss the answer.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _LARGEST_BATCH:
             raise InvalidInput(f"n: expected a whole number, 1 to {_LARGEST_BATCH}, got {n!r}")
@@ -161,10 +161,9 @@ class Study:
             given, _ = _once(
                 writer, key, ["ask", n], lambda: [trial.document() for trial in self._hand_out(writer, state, n)]
             )
-            alarm = state.tripped if state.tripped is not known else None
-            words = "" if alarm is None else describe_alarm(alarm, state.assumptions())
-        if words:
-            _log.warning("study %r: %s", self.name, words)
+            alarm = claim_alarm(state) if state.tripped is not known else None
+        if alarm is not None:
+            _log.warning("study %r: %s", self.name, describe_alarm(alarm))
         return [Trial.from_document(trial) for trial in given]
 
     def _hand_out(self, writer: Writer, state: StudyState, n: int) -> list[Trial]:
@@ -190,17 +189,17 @@ class Study:
     def tell(self, trial: Trial | int, reward: float | None = None, costs: Costs | None = None) -> Told:
         """Record the outcome of a trial, whole or in parts: the reward now, say, and a cost when it is known.
 
-        Telling the same again changes nothing and says so; telling something else raises `InvalidInput` and changes
-        nothing. A trial whose lease ran out may still be told.
+        Telling the same again changes nothing, and the result says so; telling something else raises `InvalidInput`. A
+        trial whose lease ran out may still be told.
         """
         return self.tell_many([(trial, reward, costs)])[0]
 
     def tell_many(
         self, tells: Iterable[tuple[Trial | int, float | None, Costs | None]], key: str | None = None
     ) -> list[Told]:
-        """Record many outcomes, `(trial, reward, costs)` each, at once: all of them, or none when one is wrong.
+        """Record many outcomes, `(trial, reward, costs)` each: all of them, or none if one is wrong.
 
-        With a `key`, a repetition gets the answer of the first time.
+        A repeated `key` returns the first answer.
         """
         return self._tell([check_report(self.problem, *tell) for tell in tells], key)
 
@@ -246,16 +245,16 @@ class Study:
         return self.observe_many([(arm, reward, costs)])[0]
 
     def observe_many(self, rows: Iterable[tuple[int | str, float, Costs]], key: str | None = None) -> list[int]:
-        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all, or none when one is wrong.
+        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all, or none if one is wrong.
 
-        The same outcomes twice are two sets of outcomes, unless they come under the same `key`, at whatever time.
+        The same outcomes twice count twice, unless both calls have the same `key`, however much later.
         """
         return list(self._observe(rows, key).trials)
 
     def observe_file(self, path: str | Path, again: bool = False) -> Observed:
         """Record the rows of a CSV or Parquet file (columns: arm, reward, the unknown constraints) as observed.
 
-        The same file a second time changes nothing, and the answer says so, unless it is to count `again`.
+        The same file a second time changes nothing, and the result says so; `again=True` counts it once more.
         """
         rows = list(read_outcomes(path, self.problem))
         return self._observe(rows, None if again else f"file {_digest_file(path)}")
@@ -281,15 +280,13 @@ class Study:
         return numbers
 
     def expire(self, *trials: Trial | int) -> None:
-        """Give trials up by hand, as if their lease had run out: their arms will be asked again if need be."""
+        """Give trials up, as if their leases had run out: their arms are asked again if need be."""
         numbers = [check_number(trial) for trial in trials]
         with self._changing() as (writer, state):
             self._require_lifecycle(writer, RUNNING, STOPPED)
             for number in numbers:
                 if number not in state.pending:
-                    raise InvalidInput(
-                        f"trial {number} is not under way: it is told or given up, or was never asked for"
-                    )
+                    raise InvalidInput(f"trial {number} is not under way: it was told, given up or never asked for")
             self._expire(writer, state, numbers, HAND)
 
     # -- what is known ----------------------------------------------------------------------------------------------
@@ -306,7 +303,7 @@ class Study:
 
     @property
     def session(self) -> Session:
-        """A copy of the explorer as it stands: changing it changes nothing of the study."""
+        """A copy of the explorer; changing it does not change the study."""
         with self.reading() as state:
             return Session.from_state_dict(state.session.state_dict())
 
@@ -336,13 +333,13 @@ class Study:
             )
 
     def status(self) -> StudyStatus:
-        """Return how the study stands."""
-        self._storage.read_study(self._id)  # raises when somebody has deleted it
+        """Return the status of the study."""
+        self._storage.read_study(self._id)  # raises if it was deleted
         with self.reading() as state:
             return self._describe(state)
 
     def moment(self) -> Moment:
-        """Return the study as of its last event, to be looked at while it goes on."""
+        """Return a copy of the study as of its last event."""
         with self.reading() as state:
             return Moment(
                 seq=state.seq,
@@ -388,10 +385,10 @@ class Study:
         self._change_once(key, ["stop", reason], act)
 
     def resume(self, key: str | None = None) -> None:
-        """Go on after `stop` or `archive`; of a study that is running, acknowledge the breaker's alarm.
+        """Continue after `stop` or `archive`; if the study is running, acknowledge the breaker's alarm.
 
-        Constraints whose alarm was acknowledged will not trip the breaker again. A study that was stopped or archived
-        while it was tripped stays so: resume it once more to acknowledge. Under a `key` a repetition changes nothing.
+        A constraint whose alarm was acknowledged does not trip the breaker again. A study that was stopped or archived
+        while tripped stays tripped: resume it once more to acknowledge. A repeated `key` changes nothing.
         """
 
         def act(writer: Writer, state: StudyState) -> None:
@@ -403,7 +400,7 @@ class Study:
         self._change_once(key, ["resume"], act)
 
     def archive(self, key: str | None = None) -> None:
-        """Close the study: no trial, no outcome, until `resume`."""
+        """Close the study: it hands out no trials and takes no outcomes until `resume`."""
 
         def act(writer: Writer, state: StudyState) -> None:
             if writer.study.lifecycle != ARCHIVED:
@@ -426,7 +423,7 @@ class Study:
     # -- inner works ------------------------------------------------------------------------------------------------
 
     def _give_up_overdue(self) -> None:
-        """Give up the trials whose lease has run out: for good, whatever becomes of the call that noticed."""
+        """Give up the trials whose lease has run out, even if the call that noticed then fails."""
         if self.statement.lease is None:
             return
         with self._guard:
@@ -443,13 +440,13 @@ class Study:
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
-        """Change the study without looking at the explorer."""
+        """Change the study without its state."""
         with self._guard, self._storage.write(self._id, write_time(self._clock())) as writer:
             yield writer
 
     @contextmanager
     def _adding(self) -> Iterator[Writer]:
-        """Add outcomes; after many of them look at the log, so that a snapshot is left for those who open the study."""
+        """Add outcomes; after many of them read the log, which leaves a snapshot for those who open the study."""
         with self._guard:
             with self._writing() as writer:
                 yield writer
@@ -462,10 +459,10 @@ class Study:
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Writer, StudyState]]:
-        """Change the study with its state at hand, as of the last event."""
+        """Change the study, given its state as of the last event."""
         with self._guard:
-            state = self._read()  # most of the log is followed before others are kept waiting
-            self._state = None  # the state runs ahead of what is stored until the transaction has ended
+            state = self._read()  # reads most of the log before it makes others wait
+            self._state = None  # it is ahead of the storage until the transaction ends
             with self._writing() as writer:
                 for event in writer.events_after(state.seq):
                     state.apply(event.read())
@@ -473,7 +470,7 @@ class Study:
                     yield writer, state
                 except PolyarmError:
                     if not writer.n_added:
-                        self._state = state  # refused, and nothing was done to it
+                        self._state = state  # refused, and unchanged
                     raise
             self._state = state
 
@@ -493,7 +490,7 @@ class Study:
 
     @contextmanager
     def held(self) -> Iterator[Writer]:
-        """Keep everybody else from changing the study for a while."""
+        """Keep everybody else from changing the study."""
         with self._writing() as writer:
             yield writer
 

@@ -9,8 +9,7 @@ from polyarm.engine.run import HORIZON
 from polyarm.environments.instances import Instance
 from polyarm.experiments.results import Cell, describe_run, quantile
 from polyarm.figures import new_figure, tidy
-from polyarm.papers.das_basu_2026.lower_lines import find_lower_lines
-from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, published_bound, published_median
+from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, find_lower_lines, published_bound, published_median
 from polyarm.papers.das_basu_2026.report import show_span
 from polyarm.papers.das_basu_2026.scope import Key
 from polyarm.rules.registry import get_explorer

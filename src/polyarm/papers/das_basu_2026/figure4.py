@@ -7,8 +7,7 @@ import numpy as np
 
 from polyarm.experiments.results import Cell
 from polyarm.figures import new_figure, tidy
-from polyarm.papers.das_basu_2026.lower_lines import find_lower_lines
-from polyarm.papers.das_basu_2026.published import load_published
+from polyarm.papers.das_basu_2026.published import find_lower_lines, load_published
 from polyarm.papers.das_basu_2026.report import show_span
 from polyarm.papers.das_basu_2026.scope import Key, mu3_values, setup1
 

@@ -33,7 +33,7 @@ class SqlTokens:
             return [Token(*row) for row in connection.execute(sa.select(*_COLUMNS).order_by(tokens.c.id))]
 
     def revoke(self, name: str, at: str) -> None:
-        """Make a token useless at once, and sign out who came with it."""
+        """Revoke a token at once, and sign out whoever used it."""
         with self._database.transaction(writes=True) as connection:
             row = connection.execute(sa.select(tokens).where(tokens.c.name == name)).one_or_none()
             if row is None:

@@ -60,10 +60,9 @@ export function formatDay(iso) {
   return time.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
 }
 
-/** A remark of the server as a sentence of its own. */
+/** A remark of the server, which has no full stop, as a sentence of its own. */
 export function asSentence(remark) {
-  const ended = /[.!?]$/.test(remark) ? remark : `${remark}.`;
-  return ended.charAt(0).toUpperCase() + ended.slice(1);
+  return `${remark.charAt(0).toUpperCase()}${remark.slice(1)}.`;
 }
 
 /** "a, b and c" */

@@ -69,11 +69,11 @@ function buildPage(id, first, frame, onChange) {
   const mix = makeMixPanel();
   const region = makeRegionPanel(problem);
   const claims = makeClaimsPanel();
-  const progress = makeProgressPanel(frame.signal);
+  const progress = makeProgressPanel();
   const reward = makeRewardPanel(problem);
   const constrained = problem.constraints.length > 0;
   const cost = constrained ? [makeCostPanel(problem)] : [];
-  const slack = constrained ? [makeConstraintsPanel(problem, frame.signal)] : [];
+  const slack = constrained ? [makeConstraintsPanel(problem)] : [];
   const health = makeHealthPanel();
   const long = problem.arms.length > 6; // then the table of the mix fills its column
   const column = (...parts) => el("div", { class: "column" }, parts.map(({ node }) => node));

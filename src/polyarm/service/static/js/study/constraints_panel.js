@@ -3,21 +3,19 @@
 import { makeLineChart } from "../charts/line_chart.js";
 import { el, makeSlot, panel } from "../dom.js";
 import { formatConstraint, formatNumber, isNumber } from "../format.js";
-import { seriesProperty } from "../theme.js";
-import { describeTrust, isProved } from "./claims.js";
+import { describeBounds } from "./claims.js";
 
-export function makeConstraintsPanel(problem, signal) {
+/** Colours and dashes that charts.css has for lines; no number divides both, so that thirty lines look different. */
+const COLOURS = 6;
+const DASHES = 5;
+
+export function makeConstraintsPanel(problem) {
   const { constraints } = problem;
   const body = el("div", { class: "scroll-x" });
   const show = makeSlot(body, (data) => makeTable(constraints, data));
-  const chart = makeLineChart(
-    {
-      series: constraints.map(({ name }, i) => ({ label: name, property: seriesProperty(i), dash: dashOf(i) })),
-      range: { x: (low, high) => [0, (high || 1) * 1.02], y: spread },
-      height: 180,
-    },
-    signal,
-  );
+  const look = (i) => `series-${(i % COLOURS) + 1} dash-${i % DASHES}`;
+  const series = constraints.map(({ name }, i) => ({ label: name, look: look(i) }));
+  const chart = makeLineChart({ name: "Slack", series, height: 180 });
   const title = el("h3", { class: "chart-title" }, "Slack of the explorer's candidate, by outcomes");
   const trend = el("div", {}, title, chart.node);
   const meaning =
@@ -29,28 +27,26 @@ export function makeConstraintsPanel(problem, signal) {
     node: panel("Slack and prices", null, lead, body, trend),
     update(view) {
       const { mix, prices, trace } = view;
-      const least = ` “At least”: the least that it may be (${isProved(view) ? describeTrust(view) : "not proved"}).`;
+      const least = ` “At least”: the least that it may be (${describeBounds(view)}).`;
       lead.textContent = `${meaning}${mix.slack_low === null ? "" : least}`;
       show({ slack: mix.slack, low: mix.slack_low, prices });
       const lines = constraints.map(({ name }) => trace.slack[name] ?? trace.steps.map(() => null));
       trend.hidden = !lines.some((line) => line.some(isNumber));
       const latest = constraints.map(({ name }) => `${name} ${formatNumber(mix.slack?.[name])}`).join(", ");
       chart.update({
-        columns: [trace.steps, ...lines],
+        steps: trace.steps,
+        lines,
+        range: { x: [0, (trace.steps.at(-1) || 1) * 1.02], y: spread(lines.flat().filter(isNumber)) },
+        shade: null,
         label: `Slack that the explorer's candidate leaves, by outcomes used. Of the mix now: ${latest}.`,
       });
     },
   };
 }
 
-/** Colours repeat after six lines; dashes tell the repeats apart. */
-function dashOf(index) {
-  return index < 6 ? undefined : [4 + 2 * Math.floor(index / 6), 4];
-}
-
 /** A range that always shows zero, where slack turns into excess. */
-function spread(low, high) {
-  const [least, most] = [Math.min(0, low ?? 0), Math.max(0, high ?? 0)];
+function spread(values) {
+  const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
   const room = (most - least || 1) * 0.08;
   return [least - room, most + room];
 }

@@ -77,7 +77,7 @@ function describeEvent({ kind, payload }, arms) {
     case "expired":
       return `Trial ${payload.trial} given up: not told in time`;
     case "tripped":
-      return `Circuit breaker tripped: the sampling is proved to break ${describeExcess(payload.excess)}`;
+      return `Circuit breaker tripped: the sampling breaks ${describeExcess(payload.excess)}`;
     case "stopped":
       return payload.reason ? `Stopped by hand: ${payload.reason}` : "Stopped by hand";
     case "resumed":

@@ -2,7 +2,7 @@
 
 import { el, makeSlot, panel } from "../dom.js";
 import { asSentence, formatCount, formatInterval, formatNumber, formatShare, isNumber } from "../format.js";
-import { describeTrust, isProved } from "./claims.js";
+import { describeBounds, describeTrust, isProvedFeasible } from "./claims.js";
 
 export function makeMixPanel() {
   const lead = el("p", { class: "lead" });
@@ -28,14 +28,13 @@ function describeMix(view) {
   if (kind === "answer") return "The answer: the explorer has stopped with it.";
   if (kind === "candidate") return "The best guess so far; it may break a constraint.";
   if (kind === "none") return why === null ? "There is no mix to show yet." : asSentence(why);
-  if (!isProved(view)) return "The best mix so far that seems feasible (not proved); the answer may be better.";
+  if (!isProvedFeasible(view)) return "The best mix so far that seems feasible (not proved); the answer may be better.";
   return `The best mix so far that is proved feasible (${describeTrust(view)}); the answer may be better.`;
 }
 
 function describeValue(view) {
   const { value, value_interval: interval } = view.mix;
-  const trust = isProved(view) ? describeTrust(view) : "not proved";
-  const range = interval === null ? "" : `, ${formatInterval(...interval, trust)}`;
+  const range = interval === null ? "" : `, ${formatInterval(...interval, describeBounds(view))}`;
   return `Mean reward of this mix: about ${formatNumber(value)}${range}.`;
 }
 

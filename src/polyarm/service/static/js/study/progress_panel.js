@@ -1,43 +1,30 @@
 // How the proof closes in: the statistic against its threshold, and when the explorer expected to stop.
 
-import { makeLineChart, translucent } from "../charts/line_chart.js";
+import { makeLineChart } from "../charts/line_chart.js";
 import { el, panel } from "../dom.js";
 import { formatCount, formatNumber, formatRough, isNumber } from "../format.js";
 
 /** An expected stop further away than this many times the outcomes so far would squeeze the lines into a corner. */
 const FURTHEST = 6;
 
-export function makeProgressPanel(signal) {
-  let stop = null;
-  let used = 0;
-  let tallest = 1; // early expectations may be wild: the later half of the outcomes sets the scale
-  const progress = makeLineChart(
-    {
-      series: [
-        { label: "statistic", property: "--chart-statistic" },
-        { label: "threshold", property: "--chart-threshold", dash: [8, 5] },
-      ],
-      underlay: (chart) => shadeStop(chart, stop),
-      range: {
-        x: (low, high) => [0, Math.max(high || 1, Math.min(stop?.[1] ?? 0, FURTHEST * Math.max(used, 1))) * 1.02],
-        y: (low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 1, 1e-9) * 1.08],
-      },
-    },
-    signal,
-  );
-  const expected = makeLineChart(
-    {
-      series: [
-        { label: "at the latest", property: "--chart-eta", area: true },
-        { label: "at the earliest", property: "--chart-eta", area: true },
-        { label: "outcomes used", property: "--chart-statistic", dash: [3, 4] },
-      ],
-      bands: [{ from: 1, to: 2, property: "--chart-eta" }],
-      range: { x: (low, high) => [0, (high || 1) * 1.02], y: () => [0, tallest] },
-      height: 200,
-    },
-    signal,
-  );
+export function makeProgressPanel() {
+  const progress = makeLineChart({
+    name: "Statistic against threshold",
+    series: [
+      { label: "statistic", look: "statistic" },
+      { label: "threshold", look: "threshold dash-1" },
+    ],
+  });
+  const expected = makeLineChart({
+    name: "Expected number of outcomes",
+    series: [
+      { label: "at the latest", look: "eta" },
+      { label: "at the earliest", look: "eta dash-1" },
+      { label: "outcomes used", look: "statistic dash-2" },
+    ],
+    bands: [{ from: 0, to: 1, look: "eta" }],
+    height: 200,
+  });
   const words = el("p", { class: "muted small" });
   const empty = el("p", { class: "muted" });
   const expectedPart = el(
@@ -59,23 +46,42 @@ export function makeProgressPanel(signal) {
   return {
     node,
     update({ status, trace }) {
-      stop = status.expected_stop;
-      used = status.used;
       const hasLines = trace.statistic.some(isNumber) || trace.threshold.some(isNumber);
       empty.textContent = describeEmptiness(status);
       empty.hidden = hasLines;
       progress.node.hidden = !hasLines;
       words.textContent = describeStop(status);
-      words.hidden = !hasLines || stop === null;
-      progress.update({ columns: withLatest(trace, status), label: describe(status) });
+      words.hidden = !hasLines || status.expected_stop === null;
+      progress.update(chartProgress(trace, status));
       expectedPart.hidden = !trace.stop_high.some(isNumber);
-      tallest = 1.15 * Math.max(1, used, ...trace.stop_high.filter((high, i) => trace.steps[i] >= used / 2));
-      const seen = stop === null ? "" : ` Now ${formatCount(stop[0])} to ${formatCount(stop[1])}.`;
-      expected.update({
-        columns: [trace.steps, trace.stop_high, trace.stop_low, trace.steps],
-        label: `Expected number of outcomes over outcomes used.${seen}`,
-      });
+      expected.update(chartExpected(trace, status));
     },
+  };
+}
+
+function chartProgress(trace, status) {
+  const { used, expected_stop: stop } = status;
+  const [steps, ...lines] = withLatest(trace, status);
+  const furthest = Math.min(stop?.[1] ?? 0, FURTHEST * Math.max(used, 1));
+  const values = lines.flat().filter(isNumber);
+  const range = {
+    x: [0, Math.max(steps.at(-1) || 1, furthest) * 1.02],
+    y: [Math.min(0, ...values), Math.max(1e-9, ...values) * 1.08],
+  };
+  return { steps, lines, range, shade: stop, label: describe(status) };
+}
+
+function chartExpected({ steps, stop_low: low, stop_high: high }, { used, expected_stop: stop }) {
+  // Early expectations may be wild: the later half of the outcomes sets the scale.
+  const late = high.filter((latest, i) => isNumber(latest) && steps[i] >= used / 2);
+  const range = { x: [0, (steps.at(-1) || 1) * 1.02], y: [0, 1.15 * Math.max(1, used, ...late)] };
+  const seen = stop === null ? "" : ` Now ${formatCount(stop[0])} to ${formatCount(stop[1])}.`;
+  return {
+    steps,
+    lines: [high, low, steps],
+    range,
+    shade: null,
+    label: `Expected number of outcomes over outcomes used.${seen}`,
   };
 }
 
@@ -87,17 +93,6 @@ function withLatest({ steps, statistic, threshold }, status) {
     [...statistic, status.statistic],
     [...threshold, status.threshold],
   ];
-}
-
-/** The expected stop as a vertical band, below the lines. */
-function shadeStop(chart, stop) {
-  if (stop === null) return;
-  const { left, top, width, height } = chart.bbox;
-  const [from, to] = stop.map((steps) => Math.min(Math.max(chart.valToPos(steps, "x", true), left), left + width));
-  chart.ctx.save();
-  chart.ctx.fillStyle = translucent("--chart-eta");
-  chart.ctx.fillRect(from, top, Math.max(to - from, 2), height);
-  chart.ctx.restore();
 }
 
 function describeStop({ expected_stop: stop }) {

@@ -5,7 +5,7 @@ import { makeRegionLegend } from "../charts/region_words.js";
 import { makeTernary } from "../charts/ternary.js";
 import { el, makeSlot, panel } from "../dom.js";
 import { formatConfidence, listWords } from "../format.js";
-import { describeProvisoAndPlace, describeTrust, isProved, readClaims } from "./claims.js";
+import { describeProvisoAndPlace, describeTrust, isProvedFeasible, readClaims } from "./claims.js";
 
 const MIX_NAMES = { answer: "the answer", safe: "best safe mix", candidate: "best guess", none: null };
 
@@ -75,7 +75,7 @@ function describeGaps(view) {
   if (emptied && found) return `The intervals leave no mix (${trust}), though the explorer has found one.`;
   if (emptied) return `The intervals leave no mix (${trust}); the explorer has not finished its own proof.`;
   if (region.pessimistic.length > 0) return "";
-  const proved = found && isProved(view) && (mix.kind === "safe" || missing.length === 0);
+  const proved = found && isProvedFeasible(view) && (mix.kind === "safe" || missing.length === 0);
   const sharper = proved ? "; the explorer's own proof is sharper and has found one" : "";
   return `At worst, the intervals leave no mix${sharper}.`;
 }

@@ -9,7 +9,7 @@ import {
   formatRough,
   listWords,
 } from "../format.js";
-import { describeProviso, readClaims } from "./claims.js";
+import { describeClaim, describeProviso, isProvedClaim, readClaims } from "./claims.js";
 
 /** What the study looks for. */
 export function describeQuestion({ arms, constraints, delta, r }) {
@@ -40,10 +40,14 @@ function exploring({ status }) {
 function tripped({ status }) {
   return {
     headline: "Circuit breaker tripped: trials follow the control mix",
-    detail:
-      `The sampling is proved to break ${describeExcess(status.tripped)}${describeProviso(status)}. ` +
-      "Resume to go on exploring.",
+    detail: `${describeAlarm(status)} Resume to go on exploring.`,
   };
+}
+
+function describeAlarm(status) {
+  const { alarm } = status;
+  const how = isProvedClaim(alarm) ? "Proved" : "Not proved";
+  return `${how}: ${describeClaim(alarm)}${describeProviso(status)}.`;
 }
 
 function stopped({ status }) {

@@ -1,12 +1,13 @@
 """Pictures of runs. Needs matplotlib: pip install 'polyarm[plot]'."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyarm.engine.run import Exploration
-from polyarm.engine.trace import Trace
+from polyarm._types import FloatArray
 from polyarm.figures import check_target, new_figure, save_figure, tidy
 
 if TYPE_CHECKING:
@@ -16,30 +17,43 @@ _MIX, _PULLS, _THRESHOLD = "#1b6ca8", "#b8c4ce", "#c0392b"
 _SHADES = ("#8fbbdc", "#1b6ca8", "#0c3453", "#6b7f8c")
 
 
-def plot_run(exploration: Exploration, trace: Trace, path: Path) -> None:
-    """Draw the mix, the statistic against its threshold, and the slack of each constraint."""
+@dataclass
+class Trace:
+    """Readings along a run, one entry each; rounds without a feasible mix leave none."""
+
+    steps: list[int] = field(default_factory=list)
+    statistic: list[float] = field(default_factory=list)
+    threshold: list[float] = field(default_factory=list)
+    policy: list[FloatArray] = field(default_factory=list)
+    slack: list[dict[str, float]] = field(default_factory=list)
+
+
+def plot_run(title: str, arms: Sequence[str], pulls: FloatArray, trace: Trace, path: Path) -> None:
+    """Draw the last mix of a run, the statistic against its threshold, and the slack of each constraint.
+
+    Args:
+        title: What stands above.
+        arms: Names of the arms.
+        pulls: Pulls of each arm (K,) in the end.
+        trace: Readings along the run.
+        path: The file to write.
+    """
     check_target(path)
     figure = new_figure(13, 4.2)
     mix, test, slack = figure.subplots(1, 3)
-    session = exploration.session
-    figure.suptitle(
-        f"{session.plan.explorer.name} on {exploration.instance.name}, {session.steps:,} pulls", fontsize=13
-    )
-    _draw_mix(mix, exploration)
+    figure.suptitle(title, fontsize=13)
+    _draw_mix(mix, arms, pulls, trace)
     _draw_test(test, trace)
     _draw_slack(slack, trace)
     save_figure(figure, path)
 
 
-def _draw_mix(axes: "Axes", exploration: Exploration) -> None:
-    session = exploration.session
-    policy = session.policy
-    pulls = session.round.estimates.pulls
-    places = np.arange(session.problem.n_arms)
-    if policy is not None:
-        axes.barh(places - 0.2, 100 * policy, height=0.38, color=_MIX, label="recommended mix")
+def _draw_mix(axes: "Axes", arms: Sequence[str], pulls: FloatArray, trace: Trace) -> None:
+    places = np.arange(len(arms))
+    if trace.policy and trace.steps[-1] == pulls.sum():
+        axes.barh(places - 0.2, 100 * trace.policy[-1], height=0.38, color=_MIX, label="recommended mix")
     axes.barh(places + 0.2, 100 * pulls / max(pulls.sum(), 1.0), height=0.38, color=_PULLS, label="share of pulls")
-    axes.set_yticks(places, [name if len(name) < 24 else name[:22] + "…" for name in session.problem.arms])
+    axes.set_yticks(places, [name if len(name) < 24 else name[:22] + "…" for name in arms])
     axes.invert_yaxis()
     axes.set_xlabel("percent")
     axes.set_title("mix")

@@ -1,0 +1,1 @@
+"""What is shown of answers and runs, laid out from plain data."""

@@ -5,8 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from polyarm.service.app import make_app
-from polyarm.service.config import ServiceConfig
+from polyarm.service.app import ServiceConfig, make_app
 
 _TITLES = {"studies": "Studies", "dashboard": "Dashboard", "operations": "Operations"}
 _SCHEMAS = "#/components/schemas/"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from polyarm.studies.history import History
 
 from polyarm import load_instance
 from polyarm.certify.search import UNRESOLVED
@@ -12,7 +13,6 @@ from polyarm.engine.trace import explore_in_pieces
 from polyarm.report.answer import Description
 from polyarm.report.plots import Trace
 from polyarm.stops import certified
-from polyarm.studies.history import History
 
 CERTIFIED: list[tuple[str, dict[str, Any]]] = [
     ("lagex", {"stopping": "certified"}),

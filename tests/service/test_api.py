@@ -3,7 +3,6 @@
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import pytest
 
 from polyarm import Conflict, ExplorationOver, NotYet, UnknownStudy, import_study, load_study, verify_study
 from polyarm.engine.certificate import verify_certificate
-from polyarm.service.bodies import Status
 from polyarm.service.shelf import Shelf
-from polyarm.studies.status import StudyStatus
 from polyarm.studies.storage import open_storage
 from service.conftest import Served, Start
 from service.worlds import explore, new_study
@@ -296,8 +293,11 @@ def test_stylised_thresholds_bound_nothing(server: Served) -> None:
     }
 
 
-def test_the_status_has_every_field_of_the_librarys() -> None:
-    assert set(Status.model_fields) == {field.name for field in fields(StudyStatus)}
+def test_the_status_is_the_librarys(server: Served) -> None:
+    with server.client() as client:
+        study = client.create_study(make_problem(), name="router", seed=5)
+        study.tell_many([World().pull(trial) for trial in study.ask(3)])
+        assert study.status() == load_study("router", server.storage).status()
 
 
 def test_an_explorer_that_proves_nothing_has_no_certificate(server: Served) -> None:

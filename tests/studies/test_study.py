@@ -33,11 +33,12 @@ from polyarm import (
 from polyarm.studies import study as study_module
 from polyarm.studies.breaker import find_excess
 from polyarm.studies.state import StudyState
-from polyarm.studies.storage import Writer, open_storage
+from polyarm.studies.storage import Writer
 from polyarm.studies.trial import Observed
 from studies.worlds import (
     Clock,
     World,
+    engine_of,
     execute,
     explore,
     infeasible_problem,
@@ -554,7 +555,7 @@ def test_a_snapshot_that_cannot_be_kept_is_done_without(
     monkeypatch.setattr(study_module, "SNAPSHOT_EVERY", 20)
     study, world = start(sqlite), World()
     study.tell_many([world.pull(trial) for trial in study.ask(12)])
-    with open_storage(sqlite).engine.begin() as connection:
+    with engine_of(sqlite).begin() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # the connection is the pool's only one
     assert study.status().used == 12
     assert study.recommend().steps == 12
@@ -603,7 +604,7 @@ def test_a_full_disk_loses_nothing(sqlite: str) -> None:
     study.tell_many([world.pull(trial) for trial in study.ask(6)])
     trials = study.ask(6)
     before = list(study.events())
-    engine = open_storage(sqlite).engine
+    engine = engine_of(sqlite)
     with engine.begin() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # the connection is the pool's only one
     with pytest.raises(StorageError, match="full"):
@@ -618,7 +619,7 @@ def test_a_full_disk_loses_nothing(sqlite: str) -> None:
 def test_asking_and_telling_cost_no_more_as_a_study_grows(sqlite: str) -> None:
     study, world = start(sqlite, problem=make_problem(r=0.01)), World()
     statements: list[str] = []
-    sa.event.listen(open_storage(sqlite).engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+    sa.event.listen(engine_of(sqlite), "before_cursor_execute", lambda *call: statements.append(call[2]))
 
     def count() -> int:
         statements.clear()

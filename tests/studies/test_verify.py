@@ -11,8 +11,7 @@ from polyarm.studies import statement as statement_module
 from polyarm.studies import study as study_module
 from polyarm.studies import transfer as transfer_module
 from polyarm.studies import verify as verify_module
-from polyarm.studies.storage import open_storage
-from studies.worlds import World, execute, explore, reseal, start, tell_prices, tripped_study
+from studies.worlds import World, engine_of, execute, explore, reseal, start, tell_prices, tripped_study
 
 
 def faults(study: Study) -> str:
@@ -109,7 +108,7 @@ def test_verification_never_needs_a_second_connection(storage: str) -> None:
     """It holds the study's lock: those who wait for it may have taken all other connections."""
     study, world = start(storage), World()
     study.tell_many([world.pull(trial) for trial in study.ask(6)])
-    engine, taken = open_storage(storage).engine, [0, 0]
+    engine, taken = engine_of(storage), [0, 0]
 
     def take(*_: Any) -> None:
         taken[0] += 1

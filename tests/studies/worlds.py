@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from polyarm import Breaker, Constraint, Problem, Session, Study, Trial, create_study, make_explorer
 from polyarm.studies.events import GENESIS, seal
-from polyarm.studies.schema import events, studies
+from polyarm.studies.sql.storage import SqlStorage
+from polyarm.studies.sql.tables import events, studies
 from polyarm.studies.storage import open_storage
 
 MU = np.array([0.6, 0.7, 0.9])
@@ -105,15 +106,22 @@ def infeasible_problem() -> Problem:
     return make_problem(r=0.2, constraints=[{"name": "price", "bound": 0.0, "std": 0.2}])
 
 
+def engine_of(storage: str) -> sa.Engine:
+    """The engine behind a storage."""
+    place = open_storage(storage)
+    assert isinstance(place, SqlStorage)
+    return place.engine
+
+
 def execute(storage: str, statement: str) -> None:
     """Change a storage behind polyarm's back."""
-    with open_storage(storage).engine.begin() as connection:
+    with engine_of(storage).begin() as connection:
         connection.execute(sa.text(statement))
 
 
 def reseal(storage: str) -> None:
     """Make the seals of the only study's log whole again, as a careful forger would."""
-    with open_storage(storage).engine.begin() as connection:
+    with engine_of(storage).begin() as connection:
         digest = GENESIS
         for row in connection.execute(sa.select(events).order_by(events.c.seq)).all():
             digest = seal(digest, row.seq, row.at, row.kind, row.payload)

@@ -136,6 +136,19 @@ def test_public_kernels_say_what_they_do(module: str) -> None:
     assert silent_kernels(MODULES[module].read_text("utf-8")) == []
 
 
+def test_only_one_room_knows_sql() -> None:
+    knowing = {
+        module
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+        if name.split(".")[0] in {"sqlalchemy", "alembic", "sqlite3", "psycopg"}
+    }
+    assert knowing
+    assert all(module.startswith("polyarm.studies.sql.") for module in knowing), knowing
+
+
 # The walls themselves: what they must catch.
 
 

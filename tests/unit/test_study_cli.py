@@ -11,7 +11,8 @@ import pytest
 from polyarm import load_study
 from polyarm.cli.main import main
 from polyarm.rules.registry import EXPLORERS
-from polyarm.studies.storage import open_storage, storage_url
+from polyarm.studies.storage import storage_url
+from studies.worlds import execute
 
 PROBLEM = """
 arms = ["small", "medium", "large"]
@@ -283,8 +284,7 @@ def forget(explorer: str) -> None:
 
 def test_damage_is_exit_code_1(shell: Shell) -> None:
     shell("ask", "split", "-n", "3")
-    with open_storage(storage_url(None)).transaction(writes=True) as connection:
-        connection.exec_driver_sql("UPDATE polyarm_event SET payload = '{' WHERE seq = 3")
+    execute(storage_url(None), "UPDATE polyarm_event SET payload = '{' WHERE seq = 3")
     assert "event 3 cannot be replayed" in shell("verify", "split", code=1)
     assert "event 3 is damaged" in shell("status", "split", code=2)
 

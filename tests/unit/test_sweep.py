@@ -272,7 +272,9 @@ def test_an_error_in_a_run_ends_the_sweep_and_keeps_what_was_finished(
 
 
 ENDLESS = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell's children are born deaf to Ctrl-C
 from polyarm import load_instance
 from polyarm.experiments.grid import Entry
 from polyarm.experiments.sweep import run_sweep
@@ -289,12 +291,15 @@ def test_an_interrupted_sweep_ends_in_the_middle_of_a_run(tmp_path: Path) -> Non
     """Ctrl-C while runs of a billion pulls are under way, which takes many minutes: they are left at the next slice."""
     (tmp_path / "tie.toml").write_text("mu = [1.0, 1.0]\nreward_std = 1.0\ndelta = 1e-300\nr = 0.0\n")
     child = subprocess.Popen([sys.executable, "-c", ENDLESS], cwd=tmp_path)
-    while child.poll() is None and not list(tmp_path.glob("pieces/*/*.parquet")):
-        time.sleep(0.05)
-    time.sleep(1.0)  # the short run is stored, the long ones go on
-    assert child.poll() is None
-    child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=120) == 130
+    try:
+        while child.poll() is None and not list(tmp_path.glob("pieces/*/*.parquet")):
+            time.sleep(0.05)
+        time.sleep(1.0)  # the short run is stored, the long ones go on
+        assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=120) == 130
+    finally:
+        child.kill()
 
 
 def test_two_sweeps_never_share_a_folder(tmp_path: Path) -> None:

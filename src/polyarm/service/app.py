@@ -3,6 +3,7 @@
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import CapacityLimiter
@@ -13,17 +14,17 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyarm import __version__
-from polyarm.service import front_api, operations_api, studies_api
-from polyarm.service.config import ServiceConfig
+from polyarm.service import front_api, studies_api, telemetry
+from polyarm.service.bodies import ProblemDocument
 from polyarm.service.guard import CSRF_HEADER, Guard
 from polyarm.service.limits import BodyLimit
-from polyarm.service.problems import ProblemDocument, Surprises, add_handlers
+from polyarm.service.problems import Surprises, add_handlers
 from polyarm.service.shelf import Shelf
 from polyarm.service.streams import Streams
 from polyarm.service.telemetry import Metrics, Telemetry
 from polyarm.studies.storage import open_storage
 
-#: Bytes of a request to sign in, which anybody may send.
+#: Bytes of a request to sign in; anybody may send one.
 _SIGN_IN_BODY = 4_096
 #: Threads for reads that may take seconds.
 _LONG_READS = 4
@@ -42,6 +43,31 @@ _HEADERS = {
 }
 
 
+@dataclass(frozen=True)
+class ServiceConfig:
+    """Where studies live, who may come in, and how much at once.
+
+    Args:
+        storage: The address of the storage.
+        loopback: Whether only its own machine reaches the server; it then needs no token until one is created.
+        rate: Requests of one caller a second.
+        burst: Requests of one caller at once.
+        max_body: Bytes of one request.
+        max_streams: Open event streams.
+        cors_origins: Pages of other hosts that may use the API from a browser, with a token.
+        trusted_proxies: Proxies that may state a caller's address and scheme.
+    """
+
+    storage: str
+    loopback: bool = True
+    rate: float = 500.0
+    burst: float = 1_000.0
+    max_body: int = 8 * 2**20
+    max_streams: int = 200
+    cors_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+
+
 def make_app(config: ServiceConfig, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
     """Return the application; `stopping` tells open streams when to end."""
     storage = open_storage(config.storage)
@@ -54,12 +80,12 @@ def make_app(config: ServiceConfig, stopping: Callable[[], bool] = lambda: False
         lifespan=_lifespan,
     )
     app.state.shelf = Shelf(storage)
-    app.state.guard = Guard(config, storage)
+    app.state.guard = Guard(storage, config.loopback, config.rate, config.burst)
     app.state.metrics = Metrics()
     app.state.streams = Streams(storage, config.max_streams, stopping)
     app.state.ready = threading.Event()
     app.state.long_reads = CapacityLimiter(_LONG_READS)
-    for api in (studies_api, front_api, operations_api):
+    for api in (studies_api, front_api, telemetry):
         app.include_router(api.router)
     add_handlers(app)
     _describe_problems(app)
@@ -90,7 +116,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Put the problem document, which endpoints refer to, into the description of the API."""
+    """Add the problem document, which endpoints refer to, to the description of the API."""
     describe = app.openapi
 
     def described() -> dict[str, object]:
@@ -112,7 +138,7 @@ def _problem_schema() -> dict[str, object]:
 
 
 class _SecurityHeaders:
-    """What browsers need to be told to keep a page to itself."""
+    """Adds the headers that make browsers isolate the page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

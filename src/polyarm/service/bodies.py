@@ -2,14 +2,16 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.config import JsonDict
 
+from polyarm import errors
 from polyarm.claims import Claim, Claims, Kind
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
+from polyarm.studies.status import Interval, StudyStatus
 
-#: What one request may ask for; larger studies are created with the library or the command line.
+#: Limits of one request; create larger studies with the library or the command line.
 MOST_ARMS, MOST_CONSTRAINTS = 200, 20
 MOST_TRIALS = 10_000
 _MOST_FIELDS = 50
@@ -26,11 +28,6 @@ def _few(costs: Any) -> Any:
 
 #: The length is looked at before the entries.
 Costs = Annotated[dict[str, Number], BeforeValidator(_few)]
-#: Described as a list of two: not every generator of clients knows how OpenAPI describes a pair.
-Interval = Annotated[
-    tuple[float, float],
-    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
-]
 
 _PROBLEM: JsonDict = {
     "arms": ["small", "medium", "large"],
@@ -49,7 +46,7 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _has_few_fields(cls, data: Any) -> Any:
-        """Refuse a flood of fields at once: each that is unknown would cost an error of its own."""
+        """Refuse a flood of fields at once: each unknown one would cost an error of its own."""
         if isinstance(data, dict) and len(data) > _MOST_FIELDS:
             raise ValueError(f"at most {_MOST_FIELDS} fields, got {len(data)}")
         return data
@@ -71,7 +68,7 @@ class NewStudy(Body):
     @field_validator("problem", mode="before")
     @classmethod
     def _of_a_size(cls, problem: Any) -> Any:
-        """Refuse what is too large before work is spent on it: a number of arms may be any number."""
+        """Refuse what is too large before validating it."""
         given = problem if isinstance(problem, dict) else {}
         if _count(given.get("arms")) > MOST_ARMS or _count(given.get("constraints")) > MOST_CONSTRAINTS:
             raise ValueError(f"at most {MOST_ARMS} arms and {MOST_CONSTRAINTS} constraints through the service")
@@ -86,7 +83,7 @@ class NewStudy(Body):
 
     @model_validator(mode="after")
     def _can_be_written(self) -> "NewStudy":
-        """Refuse text that JSON can escape but nobody can write: halves of characters."""
+        """Refuse text that cannot be encoded: halves of characters."""
         try:
             self.model_dump_json()
         except ValueError:
@@ -192,43 +189,14 @@ class StudyList(BaseModel):
     studies: list[Listed]
 
 
-class Status(BaseModel):
-    """How a study stands; see `polyarm.StudyStatus`."""
-
-    name: str
-    state: Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
-    explorer: str
-    used: int
-    asked: int
-    told: int
-    pending: int
-    overdue: int
-    waiting: int
-    expired: int
-    late: int
-    observed: int
-    pulls: dict[str, int]
-    allocation: dict[str, float]
-    waiting_for: str | None
-    statistic: float | None
-    threshold: float | None
-    expected_stop: Interval | None
-    stopped: bool
-    tripped: dict[str, float] | None
-    alarm: Claim | None
-    assumptions: list[str]
-    events: int
-    created_at: str
-
-
 class StudyBody(BaseModel):
-    """A study: what it was stated to be, and how it stands."""
+    """A study: its statement and its status."""
 
     id: int
     name: str
     created_at: str
     statement: dict[str, Any]
-    status: Status
+    status: StudyStatus
 
 
 class TrialBody(BaseModel):
@@ -248,7 +216,7 @@ class Asked(BaseModel):
 
 
 class ToldBody(BaseModel):
-    """What became of one tell."""
+    """The result of one tell."""
 
     trial: int
     status: Literal["recorded", "partial", "duplicate"]
@@ -256,7 +224,7 @@ class ToldBody(BaseModel):
 
 
 class ToldAll(BaseModel):
-    """What became of each tell, in their order."""
+    """The result of each tell, in order."""
 
     results: list[ToldBody]
 
@@ -354,3 +322,35 @@ class Health(BaseModel):
     storage: Literal["ok", "failing"]
     ready: bool
     version: str
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+#: What polyarm raises, and how that travels: status and title of a problem document. The first that fits.
+KINDS: tuple[tuple[type[errors.PolyarmError], int, str], ...] = (
+    (errors.UnknownStudy, 404, "No such study"),
+    (errors.Conflict, 409, "Contradicts what is stored"),
+    (errors.NotYet, 409, "Not yet"),
+    (errors.ExplorationOver, 409, "The exploration is over"),
+    (errors.NoFeasibleMix, 409, "No mix is feasible"),
+    (errors.StudyHalted, 409, "The study is halted"),
+    (errors.StorageError, 503, "The storage failed"),
+    (errors.InvalidInput, 422, "Invalid input"),
+)
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    where: str
+    message: str
+
+
+class ProblemDocument(BaseModel):
+    """What went wrong (RFC 9457); `detail` says what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault] | None = None

@@ -1,7 +1,7 @@
-"""A client of the service, for programs: retries whatever may be retried, and never counts twice.
+"""A client of the service, for programs: it retries, and never counts twice.
 
-Every request that changes something carries a key of its own, so that repeating it after a lost answer changes nothing
-and brings the answer that was lost.
+Every request that changes something carries a key of its own: repeated after a lost answer, it changes nothing and gets
+that answer.
 """
 
 import secrets
@@ -10,26 +10,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import httpx
+from pydantic import TypeAdapter
 
 from polyarm.errors import Conflict, InvalidInput, PolyarmError, ServiceError, UnknownStudy
 from polyarm.problem import Problem
-from polyarm.service.bodies import RecommendationBody, Status
-from polyarm.service.kinds import KINDS
+from polyarm.service.bodies import KINDS, RecommendationBody
 from polyarm.studies.breaker import Breaker
+from polyarm.studies.status import StudyStatus
 from polyarm.studies.trial import Told, Trial
 
-#: Answers that say nothing of the request itself: another try may go well.
+#: Temporary failures: another try may succeed.
 _PASSING = frozenset({429, 502, 503, 504})
 #: What was raised on the server, by the title of the problem.
 _RAISED: dict[str, type[PolyarmError]] = {title: kind for kind, _, title in KINDS}
+_STATUS = TypeAdapter(StudyStatus)
 
 
 class Client:
     """A server of studies: `Client("http://127.0.0.1:8765", token="pa_...")`.
 
-    A request is tried until it is answered, for `patience` seconds in all. Given the addresses of several servers of
-    one storage, it goes on with the next when one fails, or has not answered for `timeout` seconds: what went through
-    there is known by its key, and not done again.
+    Requests have keys of their own, so that a repeated one is never counted twice.
+
+    Args:
+        url: The address of a server, or of several with the same storage: if one fails, the next is tried.
+        token: What `polyarm token create` printed; None for a server without tokens.
+        patience: Seconds to try a request before giving up.
+        timeout: Seconds to wait for one server if there are others.
+        transport: How requests travel, for tests.
     """
 
     def __init__(
@@ -57,7 +64,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def list_studies(self) -> list[dict[str, Any]]:
@@ -78,7 +85,7 @@ class Client:
     ) -> "RemoteStudy":
         """Create a study; `lease` is in seconds, `settings` are the explorer's.
 
-        The name is drawn if none is given, and the seed: so that a repetition after a lost answer is known by them.
+        Name and seed are drawn here if they are not given: a repetition after a lost answer is recognised by them.
         """
         body = {
             "name": name or f"study-{secrets.token_hex(4)}",
@@ -115,7 +122,7 @@ class Client:
         return None
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Send a request until it is answered; an answer that is an error is raised as what it was on the server."""
+        """Send a request until it is answered; raises what the server raised."""
         return self._send(method, path, body, _Tries(self._patience))
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, tries: "_Tries") -> Any:
@@ -179,9 +186,9 @@ class RemoteStudy:
         """Whether the explorer has finished: with an answer, or with a proof that there is none."""
         return self.status().stopped
 
-    def status(self) -> Status:
-        """Return how the study stands."""
-        return Status(**self._get("")["status"])
+    def status(self) -> StudyStatus:
+        """Return the status of the study."""
+        return _STATUS.validate_python(self._get("")["status"])
 
     def recommend(self) -> RecommendationBody:
         """Return the mix to choose now, and what is proved of it."""
@@ -234,12 +241,12 @@ class _Tries:
             yield
 
     def failed(self, reason: str, lost: bool, wait: float = 0.0) -> None:
-        """Note why a try failed, and how long the server wants to be left alone."""
+        """Note why a try failed, and how long the server asks to wait."""
         self.reason, self.lost, self._pause = reason, self.lost + lost, max(self._pause, wait)
 
 
 def _is_as_stated(statement: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Whether a study was created by just this request."""
+    """Whether a study was created by this very request."""
     same = all(statement[name] == body[name] for name in ("problem", "explorer", "seed", "lease", "breaker"))
     return same and all(statement["settings"].get(name) == value for name, value in body["settings"].items())
 

@@ -1,4 +1,4 @@
-"""The door: finds out who is calling, and whether they may."""
+"""Identifies callers and checks what they may do."""
 
 import hmac
 import ipaddress
@@ -18,7 +18,6 @@ from polyarm.service.access import (
     find_signed_in,
     has_tokens,
 )
-from polyarm.service.config import ServiceConfig
 from polyarm.service.limits import Limiter
 from polyarm.service.problems import Refusal
 from polyarm.studies.storage import Storage
@@ -33,29 +32,29 @@ _TRIES, _TRIES_AT_ONCE = 2.0, 20.0
 
 
 class Guard:
-    """Knows callers by their token or by having signed in; on an open server it knows everybody."""
+    """Knows callers by their token or their log-in; on an open server it admits everybody."""
 
-    def __init__(self, config: ServiceConfig, storage: Storage) -> None:
-        self._config, self._storage = config, storage
-        self._locked = False  # once a token exists, a server is never open again
-        self._requests = Limiter(config.rate, config.burst, ", or send more tells in one request")
+    def __init__(self, storage: Storage, loopback: bool, rate: float, burst: float) -> None:
+        self._storage, self._loopback = storage, loopback
+        self._locked = False  # a server with a token is never open again
+        self._requests = Limiter(rate, burst, ", or send more tells in one request")
         self._failures = Limiter(_TRIES, _TRIES_AT_ONCE)
 
     def is_open(self) -> bool:
         """Whether everybody who reaches the server may do everything."""
-        if not self._locked and (not self._config.loopback or has_tokens(self._storage)):
+        if not self._locked and (not self._loopback or has_tokens(self._storage)):
             self._locked = True
         return not self._locked
 
     def still_admits(self, request: Request) -> bool:
-        """Whether who has been admitted would be admitted again."""
+        """Whether an admitted caller would be admitted again."""
         try:
             return self.identify(request) is not None
         except Refusal:
             return False
 
     def count(self, request: Request) -> None:
-        """Count a request of somebody who need not say who they are."""
+        """Count a request that needs no token."""
         self._requests.take(_address(request))
 
     def identify(self, request: Request) -> Caller | None:
@@ -76,7 +75,7 @@ class Guard:
     def wrong_token(self, request: Request) -> Refusal:
         """Return the refusal of a wrong token, and count it: one address may not try many."""
         self._failures.take(_address(request))
-        return Refusal(401, "the token is not known here, or was revoked", {"WWW-Authenticate": "Bearer"})
+        return Refusal(401, "the token is unknown or was revoked", {"WWW-Authenticate": "Bearer"})
 
     def admit(self, request: Request, scope: str) -> Caller:
         """Return who is calling, or refuse them."""
@@ -106,7 +105,7 @@ class Guard:
 
 
 def require_own_origin(request: Request) -> None:
-    """Refuse what a page of another host sends with the visitor's browser; such pages need a token of their own."""
+    """Refuse what another host's page sends with the visitor's browser; such pages need a token."""
     origin = request.headers.get("Origin")
     ours = origin is None or origin.partition("://")[2] == request.headers.get("Host")
     if not ours or request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
@@ -114,7 +113,7 @@ def require_own_origin(request: Request) -> None:
 
 
 def _require_local(request: Request) -> None:
-    """Refuse, on an open server, what did not come from this machine straight: a proxy, a rebound name."""
+    """On an open server, refuse what came through a proxy or under another host name."""
     forwarded = any(name in _OF_PROXIES or name.startswith("x-forwarded-") for name in request.headers)
     if forwarded or not is_loopback(_host_name(request.headers.get("Host", ""))):
         raise Refusal(
@@ -133,7 +132,7 @@ def _host_name(host: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and no other can reach it under that name."""
+    """Whether a host name reaches this machine from itself only."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""How much a caller may ask for: requests a second, and bytes at once."""
+"""Limits on callers: requests a second, and bytes of a request."""
 
 import math
 import threading
@@ -9,12 +9,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyarm.service.problems import Refusal, problem_response
 
-#: Callers remembered at once; one who has been idle is forgotten.
+#: Callers remembered at once; idle ones are forgotten.
 _MOST_CALLERS = 10_000
 
 
 class Limiter:
-    """A token bucket per caller: `rate` requests a second, `burst` at once; `advice` for who wants more."""
+    """A token bucket per caller: `rate` requests a second, `burst` at once; `advice` ends the refusal."""
 
     def __init__(
         self, rate: float, burst: float, advice: str = "", clock: Callable[[], float] = time.monotonic
@@ -44,7 +44,7 @@ class Limiter:
 
 
 class BodyLimit:
-    """Refuses bodies over a size, whether or not they say how large they are; on some paths over `less`."""
+    """Refuses bodies over a size, stated or not; `less` has smaller sizes for some paths."""
 
     def __init__(self, app: ASGIApp, most: int, less: Mapping[str, int]) -> None:
         self._app, self._most, self._less = app, most, less

@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): what was wrong, and what to do."""
+"""Errors as problem documents (RFC 9457)."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -7,19 +7,18 @@ from typing import Any
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyarm.errors import PolyarmError, StorageError
-from polyarm.service.kinds import KINDS
+from polyarm.service.bodies import KINDS, Fault, ProblemDocument
 
 MEDIA_TYPE = "application/problem+json"
 
 #: Describes an endpoint that needs no token.
 FOR_EVERYBODY: dict[str, Any] = {"security": []}
 
-#: Mistakes of one request that are spelled out.
+#: Mistakes of one request that are listed.
 _MOST_FAULTS = 20
 
 _log = logging.getLogger("polyarm.service")
@@ -40,25 +39,8 @@ _TITLES = {
 }
 
 
-class Fault(BaseModel):
-    """One thing that is wrong with a request."""
-
-    where: str
-    message: str
-
-
-class ProblemDocument(BaseModel):
-    """What went wrong (RFC 9457); `detail` says what to do."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: list[Fault] | None = None
-
-
 class Refusal(HTTPException):
-    """A request that is turned down before it reaches a study."""
+    """A request refused before it reaches a study."""
 
     def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(status, detail, headers)
@@ -84,13 +66,13 @@ def problem_response(
 
 
 def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return, for an endpoint's description, the problems that it may answer with."""
+    """Return the problems that an endpoint may answer with, for its description."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
     return {status: {"description": _TITLES[status], "content": content} for status in sorted(statuses)}
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer with a problem document whatever goes wrong."""
+    """Answer every error with a problem document."""
     app.add_exception_handler(PolyarmError, _on_polyarm_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(AnyHTTPException, _on_http_error)
@@ -99,7 +81,7 @@ def add_handlers(app: FastAPI) -> None:
 def _on_polyarm_error(_: Request, error: Exception) -> JSONResponse:
     for kind, status, title in KINDS:
         if isinstance(error, kind):
-            if kind is StorageError:  # what is wrong with it is for those who run the server
+            if kind is StorageError:  # the cause is for those who run the server
                 _log.error("storage", extra={"detail": str(error)})
                 detail = "the storage does not answer; the request was recorded whole or not at all: repeat it"
                 return problem_response(status, detail, title, headers={"Retry-After": "1"})
@@ -121,7 +103,7 @@ def _on_invalid_request(_: Request, error: Exception) -> JSONResponse:
 
 
 def _place(parts: Sequence[int | str]) -> str:
-    """Where in the request: body.problem.arms is problem.arms to its sender."""
+    """The place in the request: `body.problem.arms` is `problem.arms` to its sender."""
     return ".".join(str(part) for part in (parts[1:] if parts[:1] == ("body",) else parts))
 
 
@@ -137,7 +119,7 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 class Surprises:
-    """Answers with a problem document, which carries the usual headers, when something breaks that nobody foresaw."""
+    """Answers unforeseen errors with a problem document that has the usual headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -157,5 +139,5 @@ class Surprises:
             _log.error("unexpected error", exc_info=error)
             if begun or scope["type"] != "http":
                 raise
-            detail = "an error of polyarm's own; the log of the server has the details"
+            detail = "polyarm failed; the server's log has the details"
             await problem_response(500, detail)(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Running the service until it is told to stop."""
+"""Runs the service until it is told to stop."""
 
 import logging
 import socket
@@ -11,8 +11,7 @@ from polyarm.engine.session import make_explorer
 from polyarm.errors import InvalidInput
 from polyarm.problem import Constraint, Problem
 from polyarm.service.access import has_tokens, has_usable_tokens
-from polyarm.service.app import make_app
-from polyarm.service.config import ServiceConfig
+from polyarm.service.app import ServiceConfig, make_app
 from polyarm.service.guard import is_loopback
 from polyarm.studies.storage import open_storage
 
@@ -23,7 +22,7 @@ _log = logging.getLogger("polyarm.service")
 
 
 class Server:
-    """A server on an address that is bound from the start, so that it is known before the first request."""
+    """A server. Its address is bound at once, so that it is known before the first request."""
 
     def __init__(self, config: ServiceConfig, host: str, port: int) -> None:
         self.storage = open_storage(config.storage)
@@ -54,7 +53,7 @@ class Server:
         self.open = config.loopback and not has_tokens(self.storage)
 
     def run(self) -> None:
-        """Answer requests until a signal comes; those under way are finished."""
+        """Answer requests until a signal comes, and finish those under way."""
         try:
             self._server.run([self._socket])
         finally:
@@ -62,7 +61,7 @@ class Server:
 
     @property
     def is_compiling(self) -> bool:
-        """Whether the kernels are still being loaded or compiled, which cannot be interrupted."""
+        """Whether kernels are still being loaded or compiled; that cannot be interrupted."""
         return self._warming.is_alive()
 
     def join(self) -> None:
@@ -74,7 +73,7 @@ class Server:
         self._server.should_exit = True
 
     def _warm_up(self) -> None:
-        """Load the kernels, compiling them the first time, so that nobody's first request has to wait for it."""
+        """Load the kernels, compiling them the first time, so that no request has to wait for it."""
         price = Constraint(name="price", bound=1.0, std=1.0)
         problem = Problem(arms=("a", "b"), reward_std=1.0, delta=0.1, r=0.5, constraints=(price,))
         session = make_explorer("certex", problem, seed=1)
@@ -87,7 +86,7 @@ class Server:
 
 
 def make_config(storage: str, host: str, **limits: object) -> ServiceConfig:
-    """Return the set-up of a server that will listen on a host."""
+    """Return the configuration of a server on a host."""
     return ServiceConfig(storage=storage, loopback=is_loopback(host), **limits)  # type: ignore[arg-type]
 
 
@@ -99,6 +98,6 @@ def _bind(host: str, port: int) -> socket.socket:
         raise InvalidInput(
             f"cannot listen on {host}, port {port}: {error.strerror or error}; choose another --port, or --host"
         ) from None
-    # Connections inherit it. Without, the body of an answer waits for the caller to confirm its head: 40 ms.
+    # Connections inherit it. Without it an answer's body waits 40 ms for the caller to confirm the head.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

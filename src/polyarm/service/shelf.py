@@ -1,4 +1,4 @@
-"""The studies that a server has open: one object each, shared by all requests."""
+"""The studies that a server has open: one object each, which all requests share."""
 
 import threading
 from collections import OrderedDict
@@ -7,15 +7,16 @@ from typing import Any
 
 from polyarm.errors import UnknownStudy
 from polyarm.service.view import view_study
-from polyarm.studies.storage import Storage, StudyRow
+from polyarm.studies.projection import StudyRow
+from polyarm.studies.storage import Storage
 from polyarm.studies.study import Study
 
-#: Studies kept open; another one takes the place of the one that was not used for longest.
+#: Studies kept open; one more closes the one unused for longest.
 _MOST_OPEN = 64
 
 
 class Shelf:
-    """Opens studies, and keeps what their pages show until something happens in them."""
+    """Keeps studies open, and the views of their pages until the next event."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
@@ -30,7 +31,7 @@ class Shelf:
 
     def find_row(self, study: str) -> StudyRow:
         """Return what is stored of a study given by its number or name."""
-        if not study.isprintable():  # no name is like that, and PostgreSQL does not even look up some
+        if not study.isprintable():  # no study has such a name, and PostgreSQL refuses some
             raise UnknownStudy(f"no study {study!r}: names are printable")
         number = study.isascii() and study.isdigit() and len(study) < 10
         return self.storage.read_study(int(study)) if number else self.storage.find_study(study)
@@ -48,9 +49,9 @@ class Shelf:
             return self._open[row.id]
 
     def view(self, study: str) -> dict[str, Any]:
-        """Return what a study's page shows; computed once for all who look, until the next event.
+        """Return what a study's page shows; computed once per event, for all who look.
 
-        The study goes on meanwhile: it is held up only while a copy of its explorer is made.
+        The study is locked only while its explorer is copied.
         """
         found = self.find(study)
         with self._viewing(found.id):
@@ -62,6 +63,6 @@ class Shelf:
         return {**view, "status": asdict(found.status())}  # leases run out without an event
 
     def _viewing(self, number: int) -> threading.Lock:
-        """Who wants the same view waits for it, rather than to work it out as well."""
+        """The lock of a study's view: others wait for it instead of computing it too."""
         with self._guard:
             return self._locks.setdefault(number, threading.Lock())

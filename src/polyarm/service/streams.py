@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -15,18 +14,18 @@ from starlette.types import Receive, Scope, Send
 from polyarm.errors import StorageError
 from polyarm.service.access import Caller
 from polyarm.service.problems import Refusal
-from polyarm.studies.schema import studies
+from polyarm.studies.events import Event
 from polyarm.studies.storage import Storage
 
 #: Seconds between two looks at the storage.
 _PACE = 0.25
-#: Seconds between two signs of life: what keeps proxies from hanging up, and notices readers who have gone.
+#: Seconds between two signs of life, which keep proxies from hanging up and notice readers who have gone.
 _HEARTBEAT = 15.0
 #: Seconds between two looks at whether a reader may still read.
 _DOUBT = 2.0
 #: A display is told of changes at most this often, in seconds.
 _CALM = 1.0
-#: Stands for the last event of a study that is no more.
+#: Stands for the last event of a deleted study.
 _DELETED = -1
 #: Events sent before looking at the storage again.
 _CHUNK = 500
@@ -37,7 +36,7 @@ Admitted = Callable[[], bool]
 
 
 class _Stream(StreamingResponse):
-    """Messages, and what is to be done when nobody reads them any more, however that came about."""
+    """Messages, and what to do once nobody reads them any more."""
 
     def __init__(self, messages: AsyncIterator[str], release: Callable[[], None]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -53,7 +52,7 @@ class _Stream(StreamingResponse):
 
 
 class Streams:
-    """All open streams of a server, fed by one look at the storage for all."""
+    """All open streams of a server; one task watches the storage for them all."""
 
     def __init__(self, storage: Storage, most: int, stopping: Callable[[], bool]) -> None:
         self._storage, self._most, self._stopping = storage, most, stopping
@@ -68,7 +67,7 @@ class Streams:
         return sum(self._readers.values())
 
     def changes(self, study_id: int, caller: Caller, admitted: Admitted) -> StreamingResponse:
-        """Tell a display, at once and then at most once a second, that there is something new."""
+        """Tell a display, at once and then at most once a second, that something has changed."""
         return self._respond(study_id, caller, self._tell_changes(study_id, admitted))
 
     def events(self, study_id: int, after: int, caller: Caller, admitted: Admitted) -> StreamingResponse:
@@ -77,7 +76,7 @@ class Streams:
 
     def _respond(self, study_id: int, caller: Caller, messages: AsyncIterator[str]) -> StreamingResponse:
         mine = self._callers[caller.token_id]
-        # One token must leave some for others; who needs none is alone on the machine.
+        # One token must leave some streams for others; without tokens nobody else is there.
         if self.count >= self._most or (caller.token_id is not None and mine >= max(1, self._most // 4)):
             raise Refusal(
                 503, f"too many streams are open already ({mine} of yours); close some", {"Retry-After": "10"}
@@ -97,19 +96,20 @@ class Streams:
         return _Stream(messages, release)
 
     async def _watch(self) -> None:
-        """Look at the studies that somebody reads, until nobody does."""
+        """Watch the studies that have readers, until there are none."""
         while self._readers and not self._stopping():
             try:
                 self._last.update(await run_in_threadpool(self._look, list(self._readers)))
             except StorageError:
-                await asyncio.sleep(1.0)  # readers hear nothing new until it is back
+                await asyncio.sleep(1.0)  # nothing new until it answers again
             await asyncio.sleep(_PACE)
 
     def _look(self, ids: list[int]) -> dict[int, int]:
-        wanted = sa.select(studies.c.id, studies.c.last_seq).where(studies.c.id.in_(ids))
-        with self._storage.transaction() as connection:
-            found = {row.id: row.last_seq for row in connection.execute(wanted)}
+        found = self._storage.last_events(ids)
         return {number: found.get(number, _DELETED) for number in ids}
+
+    def _read(self, study_id: int, after: int, last: int) -> list[Event]:
+        return [event.read() for event in self._storage.events(study_id, after, last)]
 
     async def _beyond(self, study_id: int, seq: int, admitted: Admitted) -> AsyncIterator[int]:
         """Yield the number of the last event whenever it is beyond the last one yielded; 0 as a sign of life."""
@@ -142,7 +142,7 @@ class Streams:
             if not last:
                 yield _ALIVE
             while after < last and not self._stopping():
-                chunk = await run_in_threadpool(self._storage.read_events, study_id, after, min(last, after + _CHUNK))
+                chunk = await run_in_threadpool(self._read, study_id, after, min(last, after + _CHUNK))
                 for event in chunk:
                     data = {"seq": event.seq, "at": event.at, "kind": event.kind, "payload": event.payload}
                     yield _message(event.kind, data, event.seq)

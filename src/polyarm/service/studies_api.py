@@ -11,14 +11,15 @@ from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
-from polyarm.errors import Conflict, InvalidInput
+from polyarm.errors import Conflict
 from polyarm.rules.registry import find_explorer
 from polyarm.service import bodies
 from polyarm.service.guard import Administrator, Guard, Reader, Worker
 from polyarm.service.problems import document_problems
 from polyarm.service.shelf import Shelf
 from polyarm.service.telemetry import Metrics
-from polyarm.studies.manage import create_study, describe_row
+from polyarm.studies.manage import add_study, describe_row
+from polyarm.studies.statement import state_study
 from polyarm.studies.study import Study
 
 router = APIRouter(prefix="/studies", tags=["studies"], responses=document_problems(401, 403, 404, 422, 429, 503))
@@ -33,8 +34,8 @@ Key = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        description="Any text of your own. A request that is repeated with its key changes nothing and gets the same "
-        "answer, for two days; use a new key for every new request.",
+        description="Any text of your own. A repeated key returns the stored answer and changes nothing, for two days; "
+        "use a new key for every new request.",
         min_length=1,
         max_length=200,
         pattern=r"^[!-~]+$",
@@ -58,7 +59,7 @@ def _metrics(request: Request) -> Metrics:
 
 
 def _describe(study: Study) -> bodies.StudyBody:
-    status = bodies.Status.model_validate(study.status(), from_attributes=True)
+    status = study.status()
     return bodies.StudyBody(
         id=study.id,
         name=study.name,
@@ -80,29 +81,16 @@ def create(request: Request, caller: Administrator, new: bodies.NewStudy) -> bod
     """Create a study."""
     shelf = _shelf(request)
     find_explorer(new.explorer)  # by name only: a file of the server's is none of a caller's business
-    study = create_study(
-        new.problem,
-        new.explorer,
-        shelf.storage.url,
-        new.name,
-        seed=new.seed,
-        lease=new.lease,
-        breaker=new.breaker,
-        **_check_settings(new.settings),
+    statement = state_study(
+        new.problem, new.explorer, new.settings, seed=new.seed, lease=new.lease, breaker=new.breaker
     )
+    study = add_study(shelf.storage, new.name, statement)
     return _describe(shelf.open(shelf.storage.read_study(study.id)))
-
-
-def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    for taken in ("problem", "explorer", "storage", "name", "seed", "lease", "breaker", "load_if_exists", "clock"):
-        if taken in settings:
-            raise InvalidInput(f"settings: {taken!r} is not a setting of an explorer")
-    return settings
 
 
 @router.get("/{study}")
 def read(request: Request, caller: Reader, study: str) -> bodies.StudyBody:
-    """Return a study, by its number or its name: what it was stated to be, and how it stands."""
+    """Return a study, by its number or its name: its statement and its status."""
     return _describe(_shelf(request).find(study))
 
 
@@ -116,7 +104,7 @@ def stop(request: Request, caller: Administrator, study: str, why: bodies.Stop, 
 
 @router.post("/{study}/resume", responses=_CHANGES)
 def resume(request: Request, caller: Administrator, study: str, key: Key = None) -> bodies.StudyBody:
-    """Go on after a stop or an archiving; of a study that runs, acknowledge the breaker's alarm."""
+    """Continue after a stop or an archiving; if the study is running, acknowledge the breaker's alarm."""
     found = _shelf(request).find(study)
     found.resume(key)
     return _describe(found)
@@ -160,7 +148,7 @@ def observe(
 
 
 async def _in_peace(request: Request, work: Callable[[], T]) -> T:
-    """Do something long in one of a few threads of its own, so that asks and tells do not have to wait for it."""
+    """Run something long in one of a few threads of its own, so that asks and tells need not wait."""
     limiter: CapacityLimiter = request.app.state.long_reads
     return await to_thread.run_sync(work, limiter=limiter)
 
@@ -201,8 +189,8 @@ def log(request: Request, caller: Reader, study: str, last: Annotated[int, Query
     """Return the latest entries of the log, the oldest first."""
     shelf = _shelf(request)
     row = shelf.find_row(study)
-    found = shelf.storage.read_events(row.id, row.last_seq - last, row.last_seq)
-    return bodies.Log(events=[bodies.EventBody(**event._asdict()) for event in found])
+    found = shelf.storage.events(row.id, row.last_seq - last, row.last_seq)
+    return bodies.Log(events=[bodies.EventBody(**event.read()._asdict()) for event in found])
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {

@@ -1,16 +1,26 @@
-"""What a server says of itself: a log that programs can read, and metrics for Prometheus."""
+"""What a server says of itself: its health, a log that programs can read, and metrics for Prometheus."""
 
 import json
 import logging
 import secrets
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from polyarm import __version__
+from polyarm.errors import StorageError
+from polyarm.service import bodies
+from polyarm.service.guard import Reader
+from polyarm.service.problems import FOR_EVERYBODY, document_problems
+from polyarm.studies.projection import ARCHIVED, RUNNING, STOPPED
 from polyarm.studies.trial import write_time
+
+router = APIRouter(tags=["operations"])
 
 _log = logging.getLogger("polyarm.service")
 #: What every log record has; the rest is what was said with it.
@@ -48,7 +58,7 @@ class PlainLines(logging.Formatter):
 
 
 def _one_line(value: Any) -> str:
-    """What a caller sent must not start a line of its own."""
+    """Escape what a caller sent, so that it cannot start a line of its own."""
     text = str(value)
     return text if text.isprintable() else ascii(text)
 
@@ -86,7 +96,7 @@ class Metrics:
 
 
 class Telemetry:
-    """Logs and counts every request; each gets a number that its answer carries, too."""
+    """Logs and counts every request; its answer carries its number."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
@@ -124,3 +134,36 @@ class Telemetry:
                     "request_id": number,
                 },
             )
+
+
+@router.get(
+    "/healthz",
+    responses={503: {"model": bodies.Health, "description": "the storage does not answer"}},
+    openapi_extra=FOR_EVERYBODY,
+)
+def health(request: Request, response: Response) -> bodies.Health:
+    """Say whether the server works; 503 while its storage does not answer."""
+    word: Literal["ok", "failing"] = "ok"
+    try:
+        request.app.state.shelf.storage.check()
+    except StorageError:
+        word = "failing"
+        response.status_code = 503
+    return bodies.Health(status=word, storage=word, ready=request.app.state.ready.is_set(), version=__version__)
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses=document_problems(401, 403, 429, 503)
+    | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def metrics(request: Request, caller: Reader) -> Response:
+    """Metrics of this server, for Prometheus."""
+    counted: Metrics = request.app.state.metrics
+    lifecycles = [row.lifecycle for row in request.app.state.shelf.storage.list_studies()]
+    for lifecycle in (RUNNING, STOPPED, ARCHIVED):
+        counted.studies.labels(lifecycle).set(lifecycles.count(lifecycle))
+    counted.streams.set(request.app.state.streams.count)
+    counted.ready.set(request.app.state.ready.is_set())
+    return Response(generate_latest(counted.registry), media_type=CONTENT_TYPE_LATEST)

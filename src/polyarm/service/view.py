@@ -14,7 +14,7 @@ from polyarm.errors import NotYet
 from polyarm.problem import Problem
 from polyarm.report.answer import Description, describe
 from polyarm.service.bodies import Mix
-from polyarm.studies.moment import Moment
+from polyarm.studies.status import Moment
 from polyarm.studies.study import recommend_from
 
 #: Vertices of a set of mixes that a page can show.

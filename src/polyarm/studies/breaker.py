@@ -43,7 +43,7 @@ def check_breaker(breaker: Breaker, plan: Plan) -> None:
     breaker.mix(problem)
     unknown = [problem.constraints[i].name for i in problem.unknown]
     if not unknown:
-        raise InvalidInput("breaker: there is no unknown constraint to watch")
+        raise InvalidInput("breaker: no unknown constraint to watch")
     for name in breaker.watched(problem):
         if name not in unknown:
             raise InvalidInput(f"breaker: no unknown constraint {name!r} to watch; there are: {', '.join(unknown)}")
@@ -53,7 +53,7 @@ def check_breaker(breaker: Breaker, plan: Plan) -> None:
 
 
 def find_excess(session: Session, watched: Any) -> dict[str, float]:
-    """Return by how much, in the user's units, the allocation surely breaks each watched constraint that it does."""
+    """Return the excess, in the user's units, of each watched constraint that the allocation is proved to break."""
     if np.any(session.round.estimates.pulls == 0.0):
         return {}
     excess = proved_excess(session.standing(), session.round.allocation) / np.abs(session.plan.model.factors)

@@ -12,10 +12,10 @@ CREATED = "created"  # what the study was stated to be
 ASKED = "asked"  # trial, arm, lease_until, route
 TOLD = "told"  # trial, arm, reward and costs as known by now, complete
 OBSERVED = "observed"  # trial, arm, reward, costs: nobody had asked
-EXPIRED = "expired"  # trial, by: "lease", which ran out, or "hand" (not in the first logs)
+EXPIRED = "expired"  # trial, by: "lease", which ran out, or "hand"
 TRIPPED = "tripped"  # excess: by how much the allocation surely breaks each constraint
 STOPPED = "stopped"  # reason
-RESUMED = "resumed"  # acknowledged: the constraints whose alarm was taken note of (not in the first logs: all)
+RESUMED = "resumed"  # acknowledged: the constraints whose alarm was taken note of
 ARCHIVED = "archived"
 
 #: What the first entry is sealed to.
@@ -48,6 +48,12 @@ class StoredEvent(NamedTuple):
         except ValueError as error:
             raise InvalidInput(f"event {self.seq} is damaged: its payload is not JSON: {error}") from None
         return Event(self.seq, self.at, self.kind, payload, self.digest)
+
+
+def make_event(before: str, seq: int, at: str, kind: str, payload: Mapping[str, Any]) -> StoredEvent:
+    """Return an entry sealed to the one with the digest `before`."""
+    text = write_payload(payload)
+    return StoredEvent(seq, at, kind, text, seal(before, seq, at, kind, text))
 
 
 def write_payload(payload: Mapping[str, Any]) -> str:

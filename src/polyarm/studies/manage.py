@@ -5,16 +5,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from polyarm import __version__
-from polyarm.engine.plan import make_plan
-from polyarm.engine.randomness import check_seed
 from polyarm.errors import Conflict, InvalidInput
 from polyarm.problem import Problem
-from polyarm.rules.registry import get_explorer
 from polyarm.studies import events
-from polyarm.studies.breaker import Breaker, check_breaker
-from polyarm.studies.statement import Statement, check_lease, read_stated
-from polyarm.studies.storage import StudyRow, open_storage, storage_url
+from polyarm.studies.breaker import Breaker
+from polyarm.studies.projection import StudyRow
+from polyarm.studies.statement import Statement, read_stated, state_study
+from polyarm.studies.storage import Storage, open_storage, storage_url
 from polyarm.studies.study import Clock, Study, utc_now
 from polyarm.studies.trial import write_time
 
@@ -38,35 +35,27 @@ def create_study(
     trial that is not told within `lease` (seconds, or a timedelta) is given up and its arm asked again; by default none
     is. `load_if_exists` goes on with a study of that name, if it was created alike. `settings` are the explorer's.
     """
-    chosen = get_explorer(explorer)
-    plan = make_plan(chosen.name, problem, settings)
-    if breaker is not None:
-        check_breaker(breaker, plan)
-    statement = Statement(
-        problem=problem,
-        explorer=chosen.name,
-        settings=plan.settings.model_dump(mode="json"),
-        seed=secrets.randbits(63) if seed is None else check_seed(seed),
-        lease=check_lease(lease),
-        breaker=breaker,
-        source_hash=chosen.source_hash,
-        version=__version__,
-    )
+    statement = state_study(problem, explorer, settings, seed=seed, lease=lease, breaker=breaker)
     place = open_storage(storage_url(storage))
-    title = check_name(name or f"study-{secrets.token_hex(4)}")
-    document = statement.document()
+    title = name or f"study-{secrets.token_hex(4)}"
     try:
-        with place.create(title, write_time(clock()), document) as writer:
-            writer.append(events.CREATED, document)
+        return add_study(place, title, statement, clock)
     except Conflict:
         if not load_if_exists:
             raise
         return _load_alike(load_study(title, storage, clock), statement, seed)
-    return load_study(title, storage, clock)
+
+
+def add_study(place: Storage, name: str, statement: Statement, clock: Clock = utc_now) -> Study:
+    """Add a study to a storage; raises `Conflict` if the name is taken."""
+    document = statement.document()
+    with place.create(check_name(name), write_time(clock()), document) as writer:
+        writer.append(events.CREATED, document)
+    return Study(place, writer.study, clock)
 
 
 def load_study(name: str, storage: str | None = None, clock: Clock = utc_now) -> Study:
-    """Go on with a study that exists."""
+    """Return an existing study, to continue it."""
     place = open_storage(storage_url(storage))
     return Study(place, place.find_study(name), clock)
 
@@ -77,7 +66,7 @@ def list_studies(storage: str | None = None) -> list[dict[str, Any]]:
 
 
 def describe_row(row: StudyRow) -> dict[str, Any]:
-    """Return what a list says of a study."""
+    """Return a study's entry in a list."""
     return {
         "name": row.name,
         "lifecycle": row.lifecycle,
@@ -92,7 +81,7 @@ def _name_explorer(row: StudyRow) -> str:
     try:
         return str(read_stated(row.statement)["explorer"])
     except (InvalidInput, KeyError):
-        return "(damaged)"  # the others are listed all the same
+        return "(damaged)"  # the list still shows the others
 
 
 def delete_study(name: str, storage: str | None = None) -> None:
@@ -102,20 +91,20 @@ def delete_study(name: str, storage: str | None = None) -> None:
 
 
 def check_name(name: str) -> str:
-    """Return a study's name, or raise when it is empty, very long, or would not fit on a line."""
+    """Return a study's name, or raise if it is empty, too long or does not fit on one line."""
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
         raise InvalidInput(f"name: expected 1 to 200 printable characters, got {name!r}")
     return name
 
 
 def _load_alike(study: Study, stated: Statement, seed: int | None) -> Study:
-    """Return a study that exists, or raise when it was created otherwise than stated now."""
+    """Return an existing study, or raise if it was created with something else."""
     before, now = study.statement.document(), stated.document()
     ignored = {"version", *(["seed"] if seed is None else [])}
     differ = [field for field in now if field not in ignored and before[field] != now[field]]
     if differ:
         raise InvalidInput(
             f"study {study.name!r} exists, but was created with another {', '.join(differ)}; choose another name, or "
-            "state what it was created with"
+            "create it with the same"
         )
     return study

@@ -6,13 +6,14 @@ the outcomes alone, never on when, in what order or in what batches they came.
 """
 
 import json
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from itertools import repeat
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 import numpy as np
 
+from polyarm._json import finite
 from polyarm._types import FloatArray
 from polyarm.engine.plan import Plan
 from polyarm.engine.session import Session
@@ -20,12 +21,8 @@ from polyarm.errors import InvalidInput
 from polyarm.studies import events
 from polyarm.studies.breaker import Breaker, find_excess
 from polyarm.studies.events import GENESIS, Event
-from polyarm.studies.history import History
-from polyarm.studies.storage import RUNNING
-from polyarm.studies.under_way import UnderWay
-
-STOPPED = "stopped"
-ARCHIVED = "archived"
+from polyarm.studies.projection import RUNNING, lifecycle_after
+from polyarm.studies.queues import Outcome, Queue, UnderWay, pack_queue, unpack_queue
 
 # Where a trial's arm came from.
 PLAN = "plan"
@@ -36,22 +33,53 @@ LEASE = "lease"
 HAND = "hand"
 
 _FORMAT = 2
+#: A reading is kept each time the number of outcomes used has grown by this factor: a million leave some 500.
+_GROWTH = 1.03
 
 
-class Outcome(NamedTuple):
-    """A complete outcome that waits for the explorer."""
+class History:
+    """Readings of a session, in the order of its steps; follows from the outcomes alone, but for the times `at`."""
 
-    reward: float
-    costs: tuple[float, ...]
-    asked: bool
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self.columns: dict[str, list[Any]] = {
+            name: [] for name in ("steps", "at", "statistic", "threshold", "stop_low", "stop_high", "slack")
+        }
 
+    def read(self, session: Session, at: str) -> None:
+        """Keep a reading if one is due: by the number of steps, or because the explorer has just stopped."""
+        steps, taken = session.steps, self.columns["steps"]
+        if steps < self._next and not (session.stopped and (not taken or taken[-1] < steps)):
+            return
+        self._next = max(steps + 1, math.ceil(steps * _GROWTH))
+        policy = session.policy
+        low, high = session.expected_stop() or (None, None)
+        reading = {
+            "steps": steps,
+            "at": at,
+            "statistic": finite(session.statistic),
+            "threshold": finite(session.threshold),
+            "stop_low": low,
+            "stop_high": high,
+            "slack": None if policy is None else list(session.estimated_slack(policy).values()),
+        }
+        for name, value in reading.items():
+            self.columns[name].append(value)
 
-#: Trials of one arm that the explorer has not taken, in the order of the asks; None while the outcome is not complete.
-Queue = OrderedDict[int, Outcome | None]
+    def pack(self) -> dict[str, Any]:
+        """Return everything as plain JSON types."""
+        return {"next": self._next, **self.columns}
+
+    @classmethod
+    def unpack(cls, saved: Mapping[str, Any]) -> Self:
+        """Return what `pack` packed."""
+        history = cls(saved["next"])
+        history.columns = {name: list(saved[name]) for name in history.columns}
+        return history
 
 
 class Tallies:
-    """How many trials were asked, told and so on."""
+    """Counts of trials."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -90,10 +118,10 @@ class StudyState:
     def apply(self, event: Event) -> None:
         """Take in the next event of the log."""
         if event.seq != self.seq + 1:
-            raise InvalidInput(f"the log goes on at {event.seq}, but {self.seq + 1} was expected: an event is missing")
+            raise InvalidInput(f"event {self.seq + 1} is missing: the log continues at {event.seq}")
         rule = _RULES.get(event.kind)
         if rule is None:
-            raise InvalidInput(f"event {event.seq}: unknown kind {event.kind!r}: of a newer polyarm, or damaged")
+            raise InvalidInput(f"event {event.seq}: unknown kind {event.kind!r}: damaged, or of a newer polyarm")
         self._now = event.at
         try:
             rule(self, event.payload)
@@ -102,9 +130,10 @@ class StudyState:
         if event.kind in _FEEDING:
             self._feed()
         self.seq, self.digest = event.seq, event.digest
+        self.lifecycle = lifecycle_after(event.kind, self.lifecycle)
 
-    def _on_created(self, payload: Mapping[str, Any]) -> None:
-        pass
+    def _on_other(self, payload: Mapping[str, Any]) -> None:
+        """Nothing that the explorer depends on."""
 
     def _on_asked(self, payload: Mapping[str, Any]) -> None:
         trial, arm = payload["trial"], payload["arm"]
@@ -134,37 +163,28 @@ class StudyState:
         self.tallies.expired += 1
         if not self._over:
             self.tallies.replaced += 1
-            self.tallies.replaced_by_hand += payload.get("by") == HAND
+            self.tallies.replaced_by_hand += payload["by"] == HAND
             del self._queues[arm][payload["trial"]]
 
     def _on_tripped(self, payload: Mapping[str, Any]) -> None:
         self.tripped = payload["excess"]
         self._control_given[:] = 0.0
 
-    def _on_stopped(self, payload: Mapping[str, Any]) -> None:
-        self.lifecycle = STOPPED
-
     def _on_resumed(self, payload: Mapping[str, Any]) -> None:
-        self.lifecycle = RUNNING
-        # Once every resume was taken for an acknowledgement: such events do not say.
-        seen = payload.get("acknowledged", self.tripped or ())
-        if seen:
-            self.acknowledged = tuple(sorted({*self.acknowledged, *seen}))
+        if payload["acknowledged"]:
+            self.acknowledged = tuple(sorted({*self.acknowledged, *payload["acknowledged"]}))
             self.tripped = None
 
-    def _on_archived(self, payload: Mapping[str, Any]) -> None:
-        self.lifecycle = ARCHIVED
-
     def _take_in(self, payload: Mapping[str, Any], asked: bool) -> None:
-        """Put a complete outcome in its place: that of its ask, or the end of its arm's queue."""
+        """Queue a complete outcome: in the place of its ask, or at the end of its arm's queue."""
         if self._over:
-            return  # it is counted, but nobody will ever take it
+            return  # counted, but never used
         problem = self.session.problem
         costs = tuple(payload["costs"][problem.constraints[i].name] for i in problem.unknown)
         self._queues[payload["arm"]][payload["trial"]] = Outcome(payload["reward"], costs, asked)
 
     def _feed(self) -> None:
-        """Let the explorer take what it asks for, as long as that is there."""
+        """Give the explorer the outcomes that it asks for, as long as they are there."""
         session = self.session
         while not session.stopped:
             arm = session.ask()
@@ -181,7 +201,7 @@ class StudyState:
         for queue in self._queues:
             queue.clear()
 
-    # -- what is to be done next ------------------------------------------------------------------------------------
+    # -- what to do next ------------------------------------------------------------------------------------
 
     def supply(self) -> FloatArray:
         """How many trials of each arm (K,) are under way or wait for the explorer."""
@@ -195,8 +215,8 @@ class StudyState:
     def choose(self) -> tuple[int, str]:
         """Return the arm of the next trial and where it comes from; the explorer must not have stopped.
 
-        First what the explorer is sure to ask for (the arm it waits for before all); beyond that trials are handed out
-        in the proportions of its allocation, counting those under way.
+        Arms that the explorer is sure to ask for come first, the one it waits for before all. Further trials follow its
+        allocation, counting those under way.
         """
         if self.tripped is not None and self.breaker is not None:
             return _most_wanted(self.breaker.mix(self.session.problem), self._control_given), CONTROL
@@ -214,14 +234,14 @@ class StudyState:
         return self.pending.overdue(now)
 
     def alarm(self) -> dict[str, float]:
-        """Return the constraints that the allocation is now proved to break, and by how much."""
+        """Return the constraints that the allocation is now proved to break, each with its excess."""
         if self.breaker is None or self.tripped is not None or self.session.stopped:
             return {}
         watched = set(self.breaker.watched(self.session.problem)) - set(self.acknowledged)
         return find_excess(self.session, watched)
 
     def assumptions(self) -> list[str]:
-        """What must be true, beside what every certificate assumes, for the proof to hold; in words."""
+        """Return, in words, what the proof assumes beyond the assumptions of every certificate."""
         found, tallies = [], self.tallies
         if tallies.replaced:
             found.append(
@@ -239,12 +259,12 @@ class StudyState:
     # -- snapshots --------------------------------------------------------------------------------------------------
 
     def write(self) -> str:
-        """Return everything needed to go on from here, as text; the same for states of the same log."""
+        """Return a snapshot as text; states of the same log give the same text."""
         return json.dumps(self.pack(), separators=(",", ":"))
 
     def pack(self) -> dict[str, Any]:
-        """Return everything needed to go on from here, as plain JSON types."""
-        self._feed()  # the explorer's next decision is taken, whether or not anybody has looked: equal logs, equal bits
+        """Return a snapshot as plain JSON types."""
+        self._feed()  # makes the explorer's next decision, so that equal logs give equal snapshots
         return {
             "format": _FORMAT,
             "seq": self.seq,
@@ -256,13 +276,13 @@ class StudyState:
             "acknowledged": list(self.acknowledged),
             "control_given": self._control_given.tolist(),
             "pending": self.pending.pack(),
-            "queues": [_pack_queue(queue) for queue in self._queues],
+            "queues": [pack_queue(queue) for queue in self._queues],
             "session": self.session.state_dict(),
         }
 
     @classmethod
     def unpack(cls, saved: Mapping[str, Any], plan: Plan, seed: int, breaker: Breaker | None) -> Self:
-        """Go on from what `pack` returned; raises `InvalidInput` when it is no such thing."""
+        """Return the state of a snapshot; raises `InvalidInput` for an unknown format."""
         if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
             raise InvalidInput(f"snapshot: expected format {_FORMAT}")
         state = cls(plan, seed, breaker)
@@ -273,45 +293,26 @@ class StudyState:
         state.tripped, state.acknowledged = saved["tripped"], tuple(saved["acknowledged"])
         state._control_given = np.array(saved["control_given"])
         state.pending = UnderWay.unpack(saved["pending"])
-        state._queues = [_unpack_queue(queue, state.pending) for queue in saved["queues"]]
+        state._queues = [unpack_queue(queue, state.pending) for queue in saved["queues"]]
         state._feed()
         return state
 
 
 _RULES: dict[str, Callable[[StudyState, Mapping[str, Any]], None]] = {
-    events.CREATED: StudyState._on_created,
+    events.CREATED: StudyState._on_other,
     events.ASKED: StudyState._on_asked,
     events.TOLD: StudyState._on_told,
     events.OBSERVED: StudyState._on_observed,
     events.EXPIRED: StudyState._on_expired,
     events.TRIPPED: StudyState._on_tripped,
-    events.STOPPED: StudyState._on_stopped,
+    events.STOPPED: StudyState._on_other,
     events.RESUMED: StudyState._on_resumed,
-    events.ARCHIVED: StudyState._on_archived,
+    events.ARCHIVED: StudyState._on_other,
 }
 
 
 #: Kinds after which the explorer may have something to take.
 _FEEDING = {events.TOLD, events.OBSERVED, events.EXPIRED}
-
-
-def _pack_queue(queue: Queue) -> dict[str, list[Any]]:
-    """By column, which is the fastest to write and read: a lost trial may hold up a million outcomes."""
-    ready = [outcome for outcome in queue.values() if outcome is not None]
-    return {
-        "trials": list(queue),
-        "rewards": [outcome.reward for outcome in ready],
-        "costs": [list(costs) for costs in zip(*(outcome.costs for outcome in ready), strict=True)],
-        "asked": [int(outcome.asked) for outcome in ready],
-    }
-
-
-def _unpack_queue(saved: Mapping[str, Any], pending: UnderWay) -> Queue:
-    costs: Iterable[tuple[float, ...]] = zip(*saved["costs"], strict=True) if saved["costs"] else repeat(())
-    outcomes = map(Outcome, saved["rewards"], costs, map(bool, saved["asked"]))
-    queue: Queue = OrderedDict.fromkeys(saved["trials"])
-    queue.update(zip([trial for trial in queue if trial not in pending], outcomes, strict=True))
-    return queue
 
 
 def _most_wanted(mix: FloatArray, given: FloatArray) -> int:

@@ -1,17 +1,23 @@
-"""How a study stands, for people and programs."""
+"""The status of a study, for people and programs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import WithJsonSchema
 
 from polyarm._json import finite
 from polyarm.claims import SAMPLING, Claim
-from polyarm.studies.state import ARCHIVED, STOPPED, StudyState
+from polyarm.engine.session import Session
+from polyarm.studies.projection import ARCHIVED, STOPPED
+from polyarm.studies.state import StudyState
 
-# What `StudyStatus.state` may be beside STOPPED (by hand) and ARCHIVED.
-EXPLORING = "exploring"
-ANSWERED = "answered"
-INFEASIBLE = "infeasible"
-TRIPPED = "tripped"
+#: Described as a list of two: not every generator of clients knows how OpenAPI describes a pair.
+Interval = Annotated[
+    tuple[float, float],
+    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
+]
+StateWord = Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class StudyStatus:
     """
 
     name: str
-    state: str
+    state: StateWord
     explorer: str
     used: int
     asked: int
@@ -43,13 +49,24 @@ class StudyStatus:
     waiting_for: str | None
     statistic: float | None
     threshold: float | None
-    expected_stop: tuple[float, float] | None
+    expected_stop: Interval | None
     stopped: bool
     tripped: Mapping[str, float] | None
     alarm: Claim | None
     assumptions: tuple[str, ...]
     events: int
     created_at: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """As of event `seq`: the status, what has to be assumed, the readings so far, and a copy of the explorer."""
+
+    seq: int
+    status: StudyStatus
+    assumptions: tuple[str, ...]
+    history: dict[str, list[Any]]
+    session: Session
 
 
 def describe(state: StudyState, name: str, created_at: str, now: str) -> StudyStatus:
@@ -84,18 +101,18 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
     )
 
 
-def _name_state(state: StudyState) -> str:
+def _name_state(state: StudyState) -> StateWord:
     if state.lifecycle == ARCHIVED:
-        return ARCHIVED
+        return "archived"
     if state.session.stopped:
-        return INFEASIBLE if state.session.infeasible else ANSWERED
+        return "infeasible" if state.session.infeasible else "answered"
     if state.lifecycle == STOPPED:
-        return STOPPED
-    return EXPLORING if state.tripped is None else TRIPPED
+        return "stopped"
+    return "exploring" if state.tripped is None else "tripped"
 
 
 def describe_end(state: StudyState) -> str:
-    """Say how the exploration ended."""
+    """Return how the exploration ended, in words."""
     session = state.session
     after = f"after {session.steps} pulls"
     if session.infeasible:
@@ -105,7 +122,7 @@ def describe_end(state: StudyState) -> str:
 
 
 def claim_alarm(state: StudyState) -> Claim | None:
-    """Return what the breaker has found out, while it is tripped."""
+    """Return what the breaker has proved, while it is tripped."""
     if state.tripped is None:
         return None
     broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in state.tripped.items())
@@ -114,5 +131,5 @@ def claim_alarm(state: StudyState) -> Claim | None:
 
 
 def describe_alarm(alarm: Claim) -> str:
-    """Say what tripped the breaker, and what happens now."""
+    """Return what tripped the breaker and what follows, in words."""
     return f"{alarm.label}: {alarm.sentence}; trials follow the control mix until resume()"

@@ -21,16 +21,13 @@ from polyarm.problem import Problem
 from polyarm.report.answer import Recommendation
 from polyarm.studies import events
 from polyarm.studies.events import Event, StoredEvent
-from polyarm.studies.moment import Moment
-from polyarm.studies.state import ARCHIVED, HAND, LEASE, STOPPED, StudyState
+from polyarm.studies.projection import ARCHIVED, RUNNING, STOPPED, StudyRow
+from polyarm.studies.state import HAND, LEASE, StudyState
 from polyarm.studies.statement import Statement, read_stated
-from polyarm.studies.status import StudyStatus, claim_alarm, describe, describe_alarm, describe_end
-from polyarm.studies.storage import RUNNING, Storage, StudyRow, Writer
+from polyarm.studies.status import Moment, StudyStatus, claim_alarm, describe, describe_alarm, describe_end
+from polyarm.studies.storage import Storage, Writer
 from polyarm.studies.tell_file import read_reports
 from polyarm.studies.trial import (
-    EXPIRED,
-    OBSERVED,
-    PENDING,
     Observed,
     Report,
     Told,
@@ -48,7 +45,7 @@ Clock = Callable[[], datetime]
 
 #: Events between snapshots: what opening a study may have to replay.
 SNAPSHOT_EVERY = 2_000
-#: Where many outcomes wait, snapshots are large and more rare: the log grows by this share of the outcomes meanwhile.
+#: Snapshots hold the outcomes that wait: the log must grow by this share of them before the next one.
 _SNAPSHOT_SHARE = 0.125
 #: Nobody hands out more at once.
 _LARGEST_BATCH = 1_000_000
@@ -78,9 +75,9 @@ def recommend_from(session: Session, assumptions: Sequence[str]) -> Recommendati
 def _once(
     writer: Writer, key: str | None, request: list[Any], act: Callable[[], Any], lasting: bool = False
 ) -> tuple[Any, bool]:
-    """Do something and return its answer in JSON types; under a key that was used for it before, that answer again.
+    """Act, and return the answer in JSON types and whether it is a stored one.
 
-    Also returns whether it was done before. Answers are kept for some days, those that are `lasting` for ever.
+    A repeated key returns the stored answer. Answers are kept for two days, `lasting` ones for ever.
     """
     if key is None:
         return act(), False
@@ -98,9 +95,9 @@ def _once(
 class Study:
     """One experiment in a storage; get one from `create_study` or `load_study`.
 
-    Every method that changes anything is one transaction: when it returns, what it did is on disk; when it raises,
-    nothing was done, but for a `StorageError`: then it was recorded whole or not at all. Objects of many processes and
-    threads may work on one study at once.
+    Every method that changes something is one transaction: once it returns, the change is on disk; if it raises,
+    nothing has changed. After a `StorageError` the change was recorded whole or not at all. Many processes and threads
+    may work on one study at once.
     """
 
     def __init__(self, storage: Storage, row: StudyRow, clock: Clock = utc_now) -> None:
@@ -150,11 +147,11 @@ class Study:
     # -- asking and telling -----------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, key: str | None = None) -> list[Trial]:
-        """Hand out `n` trials: pull each one's arm and tell what it gave, in any order, whenever it is known.
+        """Hand out `n` trials: pull each one's arm and tell its outcome, in any order, whenever it is known.
 
-        Trials under way count as pulls to come. Asking for many more than the explorer is sure to want is allowed; the
-        further a batch reaches ahead, the more of it may turn out not to be needed. Asking again with the same `key`
-        (any text of your own, kept for two days) hands out the same trials: for callers who may miss the answer.
+        Trials under way count as pulls to come. A batch may be larger than what the explorer is sure to want; the
+        larger it is, the more of it may go unused. A repeated `key` (any text of yours, kept for two days) returns the
+        same trials: for callers who may miss the answer.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _LARGEST_BATCH:
             raise InvalidInput(f"n: expected a whole number, 1 to {_LARGEST_BATCH}, got {n!r}")
@@ -183,7 +180,7 @@ class Study:
         given = []
         for _ in range(n):
             arm, route = state.choose()
-            trial = writer.add_trial(arm, PENDING, asked_at=writer.at)
+            trial = writer.study.last_trial + 1
             asked = {"trial": trial, "arm": arm, "lease_until": until, "route": route}
             state.apply(writer.append(events.ASKED, asked))
             given.append(Trial(trial, self.problem.arms[arm], arm, lease, route))
@@ -192,17 +189,17 @@ class Study:
     def tell(self, trial: Trial | int, reward: float | None = None, costs: Costs | None = None) -> Told:
         """Record the outcome of a trial, whole or in parts: the reward now, say, and a cost when it is known.
 
-        Telling the same again changes nothing and says so; telling something else raises `InvalidInput` and changes
-        nothing. A trial whose lease ran out may still be told.
+        Telling the same again changes nothing, and the result says so; telling something else raises `InvalidInput`. A
+        trial whose lease ran out may still be told.
         """
         return self.tell_many([(trial, reward, costs)])[0]
 
     def tell_many(
         self, tells: Iterable[tuple[Trial | int, float | None, Costs | None]], key: str | None = None
     ) -> list[Told]:
-        """Record many outcomes, `(trial, reward, costs)` each, at once: all of them, or none when one is wrong.
+        """Record many outcomes, `(trial, reward, costs)` each: all of them, or none if one is wrong.
 
-        With a `key`, a repetition gets the answer of the first time.
+        A repeated `key` returns the first answer.
         """
         return self._tell([check_report(self.problem, *tell) for tell in tells], key)
 
@@ -221,36 +218,26 @@ class Study:
 
     def _take_all_in(self, writer: Writer, reports: Sequence[Report]) -> list[dict[str, Any]]:
         self._require_lifecycle(writer, RUNNING, STOPPED)
-        rows = writer.trials(sorted({report.trial for report in reports}))
+        writer.load_trials(sorted({report.trial for report in reports}))
         told = []
         for report in reports:
             try:
-                told.append(self._take_in(writer, rows, report).document())
+                told.append(self._take_in(writer, report).document())
             except InvalidInput as error:
                 if not report.where:
                     raise
                 raise type(error)(f"{report.where}: {error}") from None
         return told
 
-    def _take_in(self, writer: Writer, rows: dict[int, Any], report: Report) -> Told:
-        if report.trial not in rows:
-            asked = f"1 to {writer.last_trial}" if writer.last_trial else "none yet"
+    def _take_in(self, writer: Writer, report: Report) -> Told:
+        row = writer.trial(report.trial)
+        if row is None:
+            asked = f"1 to {writer.study.last_trial}" if writer.study.last_trial else "none yet"
             raise InvalidInput(f"trial {report.trial} was never asked for in study {self.name!r}; its trials: {asked}")
-        check_arm(report, self.problem.arms[rows[report.trial].arm])
-        row, told = merge(rows[report.trial], report, self.problem, writer.at)
+        check_arm(report, self.problem.arms[row.arm])
+        merged, told = merge(row, report, self.problem)
         if told.status != "duplicate":
-            rows[report.trial] = row
-            writer.change_trial(row)
-            writer.append(
-                events.TOLD,
-                {
-                    "trial": row.id,
-                    "arm": row.arm,
-                    "reward": row.reward,
-                    "costs": row.costs,
-                    "complete": not told.missing,
-                },
-            )
+            writer.append(events.TOLD, merged)
         return told
 
     def observe(self, arm: int | str, reward: float, costs: Costs = ()) -> int:
@@ -258,16 +245,16 @@ class Study:
         return self.observe_many([(arm, reward, costs)])[0]
 
     def observe_many(self, rows: Iterable[tuple[int | str, float, Costs]], key: str | None = None) -> list[int]:
-        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all, or none when one is wrong.
+        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all, or none if one is wrong.
 
-        The same outcomes twice are two sets of outcomes, unless they come under the same `key`, at whatever time.
+        The same outcomes twice count twice, unless both calls have the same `key`, however much later.
         """
         return list(self._observe(rows, key).trials)
 
     def observe_file(self, path: str | Path, again: bool = False) -> Observed:
         """Record the rows of a CSV or Parquet file (columns: arm, reward, the unknown constraints) as observed.
 
-        The same file a second time changes nothing, and the answer says so, unless it is to count `again`.
+        The same file a second time changes nothing, and the result says so; `again=True` counts it once more.
         """
         rows = list(read_outcomes(path, self.problem))
         return self._observe(rows, None if again else f"file {_digest_file(path)}")
@@ -287,21 +274,19 @@ class Study:
         self._require_lifecycle(writer, RUNNING, STOPPED)
         numbers = []
         for arm, reward, by_name in checked:
-            trial = writer.add_trial(arm, OBSERVED, reward=reward, costs=by_name, told_at=writer.at)
+            trial = writer.study.last_trial + 1
             writer.append(events.OBSERVED, {"trial": trial, "arm": arm, "reward": reward, "costs": by_name})
             numbers.append(trial)
         return numbers
 
     def expire(self, *trials: Trial | int) -> None:
-        """Give trials up by hand, as if their lease had run out: their arms will be asked again if need be."""
+        """Give trials up, as if their leases had run out: their arms are asked again if need be."""
         numbers = [check_number(trial) for trial in trials]
         with self._changing() as (writer, state):
             self._require_lifecycle(writer, RUNNING, STOPPED)
             for number in numbers:
                 if number not in state.pending:
-                    raise InvalidInput(
-                        f"trial {number} is not under way: it is told or given up, or was never asked for"
-                    )
+                    raise InvalidInput(f"trial {number} is not under way: it was told, given up or never asked for")
             self._expire(writer, state, numbers, HAND)
 
     # -- what is known ----------------------------------------------------------------------------------------------
@@ -318,7 +303,7 @@ class Study:
 
     @property
     def session(self) -> Session:
-        """A copy of the explorer as it stands: changing it changes nothing of the study."""
+        """A copy of the explorer; changing it does not change the study."""
         with self.reading() as state:
             return Session.from_state_dict(state.session.state_dict())
 
@@ -348,13 +333,13 @@ class Study:
             )
 
     def status(self) -> StudyStatus:
-        """Return how the study stands."""
-        self._storage.read_study(self._id)  # raises when somebody has deleted it
+        """Return the status of the study."""
+        self._storage.read_study(self._id)  # raises if it was deleted
         with self.reading() as state:
             return self._describe(state)
 
     def moment(self) -> Moment:
-        """Return the study as of its last event, to be looked at while it goes on."""
+        """Return a copy of the study as of its last event."""
         with self.reading() as state:
             return Moment(
                 seq=state.seq,
@@ -374,12 +359,12 @@ class Study:
 
     def trials(self) -> Iterator[dict[str, Any]]:
         """Yield every trial: id, arm, state, reward, costs, asked_at, told_at."""
-        for row in self._storage.trials_of(self._id):
+        for row in self._storage.trials(self._id):
             yield {**row._asdict(), "arm": self.problem.arms[row.arm], "costs": dict(row.costs)}
 
     def events(self) -> Iterator[Event]:
         """Yield the log."""
-        return self._storage.events_after(self._id, 0)
+        return (event.read() for event in self.stored_events())
 
     def export(self, path: str | Path) -> None:
         """Write the trials (.csv, .parquet) or the whole study (.json) to a file; see `export_study`."""
@@ -394,30 +379,34 @@ class Study:
 
         def act(writer: Writer, state: StudyState) -> None:
             self._require_lifecycle(writer, RUNNING, STOPPED)
-            self._set_lifecycle(writer, state, STOPPED, events.STOPPED, {"reason": reason})
+            if writer.study.lifecycle != STOPPED:
+                state.apply(writer.append(events.STOPPED, {"reason": reason}))
 
         self._change_once(key, ["stop", reason], act)
 
     def resume(self, key: str | None = None) -> None:
-        """Go on after `stop` or `archive`; of a study that is running, acknowledge the breaker's alarm.
+        """Continue after `stop` or `archive`; if the study is running, acknowledge the breaker's alarm.
 
-        Constraints whose alarm was acknowledged will not trip the breaker again. A study that was stopped or archived
-        while it was tripped stays so: resume it once more to acknowledge. Under a `key` a repetition changes nothing.
+        A constraint whose alarm was acknowledged does not trip the breaker again. A study that was stopped or archived
+        while tripped stays tripped: resume it once more to acknowledge. A repeated `key` changes nothing.
         """
 
         def act(writer: Writer, state: StudyState) -> None:
-            if writer.lifecycle != RUNNING:
-                self._set_lifecycle(writer, state, RUNNING, events.RESUMED, {"acknowledged": []})
+            if writer.study.lifecycle != RUNNING:
+                state.apply(writer.append(events.RESUMED, {"acknowledged": []}))
             elif state.tripped is not None:
                 state.apply(writer.append(events.RESUMED, {"acknowledged": sorted(state.tripped)}))
 
         self._change_once(key, ["resume"], act)
 
     def archive(self, key: str | None = None) -> None:
-        """Close the study: no trial, no outcome, until `resume`."""
-        self._change_once(
-            key, ["archive"], lambda writer, state: self._set_lifecycle(writer, state, ARCHIVED, events.ARCHIVED, {})
-        )
+        """Close the study: it hands out no trials and takes no outcomes until `resume`."""
+
+        def act(writer: Writer, state: StudyState) -> None:
+            if writer.study.lifecycle != ARCHIVED:
+                state.apply(writer.append(events.ARCHIVED, {}))
+
+        self._change_once(key, ["archive"], act)
 
     def _change_once(self, key: str | None, request: list[Any], act: Callable[[Writer, StudyState], None]) -> None:
         def answer() -> str:
@@ -427,48 +416,41 @@ class Study:
         with self._changing() as (writer, state):
             _once(writer, key, request, answer)
 
-    def _set_lifecycle(
-        self, writer: Writer, state: StudyState, lifecycle: str, kind: str, payload: Mapping[str, Any]
-    ) -> None:
-        if lifecycle != writer.lifecycle:
-            writer.lifecycle = lifecycle
-            state.apply(writer.append(kind, payload))
-
     def _require_lifecycle(self, writer: Writer, *allowed: str) -> None:
-        if writer.lifecycle not in allowed:
-            raise StudyHalted(f"study {self.name!r} is {writer.lifecycle}; resume() lets it go on")
+        if writer.study.lifecycle not in allowed:
+            raise StudyHalted(f"study {self.name!r} is {writer.study.lifecycle}; resume() lets it go on")
 
     # -- inner works ------------------------------------------------------------------------------------------------
 
     def _give_up_overdue(self) -> None:
-        """Give up the trials whose lease has run out: for good, whatever becomes of the call that noticed."""
+        """Give up the trials whose lease has run out, even if the call that noticed then fails."""
         if self.statement.lease is None:
             return
         with self._guard:
             state = self._read()
             if state.lifecycle == RUNNING and state.overdue(write_time(self._clock())):
                 with self._changing() as (writer, current):
-                    if writer.lifecycle == RUNNING:  # nobody has halted it meanwhile
+                    if writer.study.lifecycle == RUNNING:  # nobody has halted it meanwhile
                         self._expire(writer, current, current.overdue(writer.at), LEASE)
 
     def _expire(self, writer: Writer, state: StudyState, trials: Sequence[int], by: str) -> None:
-        for row in writer.trials(trials).values():
-            writer.change_trial(row._replace(state=EXPIRED))
-            state.apply(writer.append(events.EXPIRED, {"trial": row.id, "by": by}))
+        writer.load_trials(trials)
+        for trial in trials:
+            state.apply(writer.append(events.EXPIRED, {"trial": trial, "by": by}))
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
-        """Change the study without looking at the explorer."""
+        """Change the study without its state."""
         with self._guard, self._storage.write(self._id, write_time(self._clock())) as writer:
             yield writer
 
     @contextmanager
     def _adding(self) -> Iterator[Writer]:
-        """Add outcomes; after many of them look at the log, so that a snapshot is left for those who open the study."""
+        """Add outcomes; after many of them read the log, which leaves a snapshot for those who open the study."""
         with self._guard:
             with self._writing() as writer:
                 yield writer
-            self._unread += writer.last_seq - writer.study.last_seq
+            self._unread += writer.n_added
             if self._unread >= SNAPSHOT_EVERY:
                 try:
                     self._read()
@@ -477,18 +459,18 @@ class Study:
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Writer, StudyState]]:
-        """Change the study with its state at hand, as of the last event."""
+        """Change the study, given its state as of the last event."""
         with self._guard:
-            state = self._read()  # most of the log is followed before others are kept waiting
-            self._state = None  # the state runs ahead of what is stored until the transaction has ended
+            state = self._read()  # reads most of the log before it makes others wait
+            self._state = None  # it is ahead of the storage until the transaction ends
             with self._writing() as writer:
                 for event in writer.events_after(state.seq):
-                    state.apply(event)
+                    state.apply(event.read())
                 try:
                     yield writer, state
                 except PolyarmError:
-                    if writer.last_seq == writer.study.last_seq:
-                        self._state = state  # refused, and nothing was done to it
+                    if not writer.n_added:
+                        self._state = state  # refused, and unchanged
                     raise
             self._state = state
 
@@ -497,8 +479,8 @@ class Study:
         with self._guard:
             self._unread = 0
             state, self._state = self._state or self._open(), None
-            for event in self._storage.events_after(self._id, state.seq):
-                state.apply(event)
+            for event in self._storage.events(self._id, state.seq):
+                state.apply(event.read())
                 self._keep_now_and_then(state)
             self._keep_now_and_then(state)  # of events that this object has added itself
             self._state = state
@@ -508,17 +490,17 @@ class Study:
 
     @contextmanager
     def held(self) -> Iterator[Writer]:
-        """Keep everybody else from changing the study for a while."""
+        """Keep everybody else from changing the study."""
         with self._writing() as writer:
             yield writer
 
     def stored_events(self) -> Iterator[StoredEvent]:
         """Yield the log as it is stored."""
-        return self._storage.stored_events_after(self._id, 0)
+        return self._storage.events(self._id)
 
     def stored_snapshots(self) -> Iterator[tuple[int, str]]:
         """Yield the snapshots as they are stored, by event."""
-        return self._storage.snapshots_of(self._id)
+        return self._storage.snapshots(self._id)
 
     def _keep_now_and_then(self, state: StudyState) -> None:
         if state.seq - self._snapshot_seq < max(SNAPSHOT_EVERY, _SNAPSHOT_SHARE * state.n_waiting):
@@ -532,7 +514,7 @@ class Study:
     def _open(self) -> StudyState:
         """Return the state of the newest snapshot that can be read, or that of a new study."""
         plan, seed, breaker = self.statement.plan(), self.statement.seed, self.statement.breaker
-        for seq, text in self._storage.snapshots_of(self._id):
+        for seq, text in self._storage.snapshots(self._id):
             try:
                 state = StudyState.unpack(json.loads(text), plan, seed, breaker)
             except Exception as error:  # noqa: BLE001  (whatever is wrong with it, the log is all that is needed)

@@ -1,4 +1,4 @@
-"""Outcomes in a spreadsheet: one row per trial, filled in as far as they are known."""
+"""Outcomes in a spreadsheet: one row per trial, with empty cells for what is not known yet."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,16 +10,16 @@ from polyarm.problem import Problem
 from polyarm.studies.trial import Report, check_report
 from polyarm.tables import read_number, read_table
 
-#: Mistakes that are spelled out; the rest are counted.
+#: Mistakes listed; the rest are counted.
 _SHOWN = 5
 
 
 def name_columns(problem: Problem, before: Sequence[str], after: Sequence[str] = ()) -> list[str]:
-    """Return the columns of a table of trials, one per unknown constraint among them; raises when two share a name."""
+    """Return the columns of a table of trials, with one per unknown constraint; raises if two share a name."""
     for name in cost_names(problem):
         if name in {*before, *after}:
             raise InvalidInput(
-                f"constraint {name!r}: a table of trials has another column of that name; do without tables (tell, "
+                f"constraint {name!r}: a table of trials has another column of that name; avoid tables (use tell, "
                 "export to .json), or rename the constraint in a new study"
             )
     return [*before, *cost_names(problem), *after]
@@ -31,10 +31,10 @@ def form_columns(problem: Problem) -> list[str]:
 
 
 def read_reports(path: str | Path, problem: Problem) -> list[Report]:
-    """Return what every row with anything in it tells; all rows are checked before any is returned.
+    """Return what each filled row tells; all rows are checked before any is returned.
 
-    Needs the columns `id`, `reward` and one per unknown constraint; an empty cell is not known yet. A column `arm` may
-    say what the arms of the trials are taken to be.
+    Needs the columns `id`, `reward` and one per unknown constraint; an empty cell is not known yet. A column `arm`, if
+    there is one, must name each trial's arm.
     """
     form_columns(problem)
     columns = ("id", "reward", *cost_names(problem))
@@ -55,7 +55,7 @@ def read_reports(path: str | Path, problem: Problem) -> list[Report]:
 
 
 def _read_row(where: str, problem: Problem, columns: Sequence[str], cells: Sequence[Any]) -> Report | None:
-    """What a row tells; None if it is not filled in."""
+    """What a row tells; None if it is empty."""
     *values, arm = cells
     trial, reward, *costs = (_read_cell(f"{where}, column {c!r}", v) for c, v in zip(columns, values, strict=True))
     if trial is None or trial != int(trial):
@@ -71,7 +71,7 @@ def _read_row(where: str, problem: Problem, columns: Sequence[str], cells: Seque
 
 
 def _read_cell(where: str, value: Any) -> float | None:
-    """A number, or None for a cell that is empty."""
+    """A number, or None for an empty cell."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     return read_number(where, value)

@@ -1,4 +1,4 @@
-"""Studies in and out of files: trials as tables, whole studies to move from one storage to another."""
+"""Studies in files: trials as tables, and whole studies to move to another storage."""
 
 import csv
 import io
@@ -10,12 +10,11 @@ from typing import Any
 from polyarm.errors import InvalidInput
 from polyarm.files import replaced
 from polyarm.studies import events
-from polyarm.studies.events import write_payload
+from polyarm.studies.events import make_event, write_payload
 from polyarm.studies.manage import check_name, load_study
-from polyarm.studies.projection import project
 from polyarm.studies.state import StudyState
 from polyarm.studies.statement import Statement
-from polyarm.studies.storage import TrialRow, open_storage, storage_url
+from polyarm.studies.storage import open_storage, storage_url
 from polyarm.studies.study import Study
 from polyarm.studies.tell_file import name_columns
 
@@ -36,7 +35,7 @@ def export_study(study: Study, path: str | Path) -> None:
 
 
 def trial_table(study: Study) -> tuple[list[str], Iterator[list[Any]]]:
-    """Return the columns of the trials, one per unknown constraint among them, and their rows."""
+    """Return the columns of the trials, with one per unknown constraint, and their rows."""
     columns = name_columns(study.problem, ("id", "arm", "state", "reward"), ("asked_at", "told_at"))
     return columns, ([({**row, **row["costs"]}).get(column) for column in columns] for row in study.trials())
 
@@ -86,7 +85,7 @@ def _write_json(study: Study, path: Path) -> None:
 
 
 def import_study(path: str | Path, storage: str | None = None, name: str | None = None) -> Study:
-    """Bring a study back from the `.json` file that `export_study` wrote, under its own name or another.
+    """Import a study from the `.json` file that `export_study` wrote, under its own name or another.
 
     The log is checked and replayed before anything is stored.
     """
@@ -98,19 +97,14 @@ def import_study(path: str | Path, storage: str | None = None, name: str | None 
         first = document["events"][0]
         state = StudyState(statement.plan(), statement.seed, statement.breaker)
         if first[2] != events.CREATED or write_payload(first[3]) != write_payload(stated):
-            raise InvalidInput(f"{path}: its log does not begin with its statement")
-        rows: dict[int, TrialRow] = {}
+            raise InvalidInput(f"{path}: the log does not begin with the study's statement")
         with open_storage(storage_url(storage)).create(title, first[1], stated) as writer:
             for _, at, kind, payload, digest in document["events"]:
-                writer.at = at
-                event = writer.append(kind, payload)
+                event = make_event(state.digest, state.seq + 1, at, kind, payload)
                 if event.digest != digest:
-                    raise InvalidInput(f"{path}: event {event.seq} was changed after it was written, or one before it")
-                state.apply(event)
-                project(event, rows)
-            writer.lifecycle = state.lifecycle
-            writer.add_trials(rows.values())
-            writer.add_snapshot(state.seq, state.write())  # so that it need not be replayed again
+                    raise InvalidInput(f"{path}: event {event.seq}, or one before it, was changed after it was written")
+                state.apply(writer.add(event))
+            writer.add_snapshot(state.write())  # spares the next replay
     except (KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise

@@ -1,4 +1,4 @@
-"""Trials, and how what is told of one is taken in."""
+"""Trials, and what callers tell of them."""
 
 import reprlib
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,7 @@ from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.environments.replay import cost_names
 from polyarm.errors import Conflict, InvalidInput
 from polyarm.problem import Problem
-from polyarm.studies.storage import TrialRow
-
-# States of a trial.
-PENDING = "pending"  # asked, nothing told
-PARTIAL = "partial"  # asked, reward or some costs missing
-COMPLETE = "complete"
-EXPIRED = "expired"  # given up before it was complete; may still be told
-OBSERVED = "observed"  # never asked for
+from polyarm.studies.projection import OBSERVED, TrialRow
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Told:
-    """What became of a tell: `status` is recorded, partial (`missing` is still to come) or duplicate (no change)."""
+    """The result of a tell: `status` is recorded, partial (`missing` is still to come) or duplicate (no change)."""
 
     trial: int
     status: str
@@ -70,13 +63,13 @@ class Told:
 
 
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
-#: Numbers of trials end where those of the databases do.
+#: The databases' largest integer.
 _LARGEST_NUMBER = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What became of outcomes that nobody asked for: their trials; `repeated`: they were recorded before, not now."""
+    """The trials of outcomes that nobody asked for; `repeated`: they had been recorded before."""
 
     trials: tuple[int, ...]
     repeated: bool
@@ -84,13 +77,13 @@ class Observed:
     def __str__(self) -> str:
         if self.repeated:
             return f"{len(self.trials)} outcomes were recorded before, from the same file; nothing changed"
-        return f"{len(self.trials)} outcomes recorded; a certificate that uses them will say what that assumes"
+        return f"{len(self.trials)} outcomes recorded; a certificate that uses them says what that assumes"
 
 
 class Report(NamedTuple):
-    """What somebody tells of a trial, checked: a reward or none yet, and costs by name as far as given.
+    """What a caller tells of a trial, checked: a reward or none yet, and costs by name as far as given.
 
-    `arm` is what they take the trial's arm to be, if they said; `where` it stands, for messages.
+    `arm` is what the caller takes the trial's arm to be, if they said; `where` is the place in a file, for messages.
     """
 
     trial: int
@@ -106,7 +99,7 @@ def check_report(
     reward: float | None,
     costs: Sequence[float] | Mapping[str, float] | None,
 ) -> Report:
-    """Check a tell before anything is looked up."""
+    """Check a tell without looking up its trial."""
     number = check_number(trial)
     value = None if reward is None else check_outcome("reward", reward)
     given = {} if costs is None else check_costs(problem, costs, partial=True)
@@ -116,7 +109,7 @@ def check_report(
 
 
 def check_number(trial: int | Trial) -> int:
-    """Return the number of a trial, or raise when it cannot be one."""
+    """Return the number of a trial, or raise if it cannot be one."""
     number = trial.id if isinstance(trial, Trial) else trial
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _LARGEST_NUMBER:
         raise InvalidInput(f"trial: expected a Trial or its number, 1 or more, got {reprlib.repr(trial)}")
@@ -124,15 +117,15 @@ def check_number(trial: int | Trial) -> int:
 
 
 def check_arm(report: Report, arm: str) -> None:
-    """Raise when somebody takes a trial for one of another arm: it may be another study's."""
+    """Raise if the caller expects another arm: the trial may belong to another study."""
     if report.arm not in (None, arm):
         raise InvalidInput(
-            f"trial {report.trial} is one of {arm!r}, not of {report.arm!r}; nothing changed. Is it another study's?"
+            f"trial {report.trial} is one of {arm!r}, not of {report.arm!r}; nothing changed. Is it from another study?"
         )
 
 
-def merge(row: TrialRow, report: Report, problem: Problem, at: str) -> tuple[TrialRow, Told]:
-    """Return a trial with what is told of it; raises when that contradicts what was told before."""
+def merge(row: TrialRow, report: Report, problem: Problem) -> tuple[dict[str, Any], Told]:
+    """Return what an event says of a trial with what is told now; raises if that contradicts what was told before."""
     if row.state == OBSERVED:
         raise InvalidInput(f"trial {row.id} was observed, not asked for: its outcome is final")
     if None not in (row.reward, report.reward) and row.reward != report.reward:
@@ -143,29 +136,27 @@ def merge(row: TrialRow, report: Report, problem: Problem, at: str) -> tuple[Tri
     reward = row.reward if report.reward is None else report.reward
     costs = {**row.costs, **report.costs}
     missing = (*(["reward"] if reward is None else []), *(name for name in cost_names(problem) if name not in costs))
-    if (reward, costs) == (row.reward, row.costs):
-        return row, Told(row.id, "duplicate", missing)
-    state = COMPLETE if not missing else EXPIRED if row.state == EXPIRED else PARTIAL
-    merged = row._replace(state=state, reward=reward, costs=costs, told_at=at)
-    return merged, Told(row.id, "partial" if missing else "recorded", missing)
+    status = "duplicate" if (reward, costs) == (row.reward, row.costs) else "partial" if missing else "recorded"
+    merged = {"trial": row.id, "arm": row.arm, "reward": reward, "costs": costs, "complete": not missing}
+    return merged, Told(row.id, status, missing)
 
 
 def _contradiction(row: TrialRow, field: str, before: float | None, now: float | None) -> str:
     return (
         f"trial {row.id}: {field} was told as {before!r} before, now as {now!r}; nothing changed. An outcome is final: "
-        "tell the same, or leave it out"
+        "tell the same value, or omit it"
     )
 
 
 def write_time(moment: datetime) -> str:
-    """Return a moment as text that sorts by time; one without a zone is refused."""
+    """Return a time as text that sorts by time; it needs a time zone."""
     if moment.tzinfo is None:
         raise InvalidInput(f"clock: expected a time with its zone, as datetime.now(UTC) gives, got {moment!r}")
     return moment.astimezone(UTC).strftime(_TIME)
 
 
 def read_time(text: str) -> datetime:
-    """Return the moment that `write_time` wrote."""
+    """Return the time that `write_time` wrote."""
     try:
         return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Proof that a study is what its log says: the log is replayed and compared with all that is stored."""
+"""Check a study against its log: replay it and compare the result with everything stored."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,16 +8,15 @@ from typing import Any
 from polyarm.errors import InvalidInput, PolyarmError
 from polyarm.studies import events
 from polyarm.studies.events import GENESIS, Event, StoredEvent, seal
-from polyarm.studies.projection import project
+from polyarm.studies.projection import COMPLETE, OBSERVED, StudyRow, TrialRow, project, trial_of
 from polyarm.studies.state import PLAN, StudyState
 from polyarm.studies.statement import Statement
-from polyarm.studies.storage import TrialRow, Writer, trial_columns
+from polyarm.studies.storage import Writer
 from polyarm.studies.study import Study
-from polyarm.studies.trial import COMPLETE, OBSERVED
 
-#: Faults listed before the rest are only counted.
+#: Faults listed; the rest are counted.
 _MOST_FAULTS = 20
-#: How far an excess may be from the one that was logged, perhaps on another machine.
+#: Relative difference allowed between an excess and the logged one, perhaps of another machine.
 _AGREEMENT = 1e-6
 
 
@@ -37,16 +36,16 @@ class StudyVerification:
 
 
 class _Replay:
-    """A state that follows the log from its first event, noting what does not fit.
+    """Replays the log from its first event and notes what does not fit.
 
-    Seals are checked to the end. From an event on that cannot be followed nothing else is: `state` is None.
+    Seals are checked to the end. After an event that cannot be replayed nothing else is: `state` is None.
     """
 
     def __init__(self, states: Mapping[int, list[tuple[str, str]]]) -> None:
         self.state: StudyState | None = None
         self.faults: list[str] = []
+        self.study = StudyRow(0, "", "", "")
         self.rows: dict[int, TrialRow] = {}
-        self.first: StoredEvent | None = None
         self.seq, self.digest = 0, GENESIS
         self._states = dict(states)
         self._alarm: tuple[Any, dict[str, float]] = (None, {})
@@ -70,8 +69,8 @@ class _Replay:
                 self._break_off(f"event {stored.seq} cannot be replayed: {why}")
 
     def _begin(self, stored: StoredEvent) -> None:
-        """Start from what the first event states: the log is the truth, not what is stored beside it."""
-        self.first = stored
+        """Start from the statement in the first event: the log is the truth."""
+        self.study = self.study._replace(created_at=stored.at, statement=stored.payload)
         try:
             statement = Statement(**stored.read().payload)
             plan = statement.plan()
@@ -83,7 +82,7 @@ class _Replay:
         self.state = StudyState(plan, statement.seed, statement.breaker)
 
     def _break_off(self, fault: str) -> None:
-        self.faults.append(f"{fault}; what is stored beside the log was not compared with it from there on")
+        self.faults.append(f"{fault}; from there on nothing was compared with the log")
         self.state = None
 
     def _take_in(self, event: Event, state: StudyState) -> None:
@@ -96,7 +95,10 @@ class _Replay:
             row = self.rows[event.payload["trial"]]
             if row.state in {COMPLETE, OBSERVED} or row.arm != event.payload["arm"]:
                 self.faults.append(f"{where}: tells trial {row.id}, which is {row.state} and of arm {row.arm}")
-        project(event, self.rows)
+        number = trial_of(event)
+        self.study, trial = project(event, self.study, None if number is None else self.rows.get(number))
+        if trial is not None:
+            self.rows[trial.id] = trial
         state.apply(event)
         for what, text in self._states.pop(event.seq, ()):
             if text != state.write():
@@ -132,20 +134,21 @@ class _Replay:
         study, faults = writer.study, self.faults
         if (study.last_seq, study.last_digest) != (self.seq, self.digest):
             faults.append(f"the study says that it has {study.last_seq} events, the log ends at {self.seq}")
-        if self.first is not None and (study.statement, study.created_at) != (self.first.payload, self.first.at):
+        logged = self.study
+        if logged.statement and (study.statement, study.created_at) != (logged.statement, logged.created_at):
             faults.append("the study's statement is not the one it was created with")
         if self.state is None:
             return
-        if study.lifecycle != self.state.lifecycle:
-            faults.append(f"the study says that it is {study.lifecycle}, the log that it is {self.state.lifecycle}")
-        if study.last_trial != max(self.rows, default=0):
+        if study.lifecycle != logged.lifecycle:
+            faults.append(f"the study says that it is {study.lifecycle}, the log that it is {logged.lifecycle}")
+        if study.last_trial != logged.last_trial:
             faults.append(f"the study says that it has {study.last_trial} trials, the log has {len(self.rows)}")
         faults += [f"{what}: the log has no such event" for states in self._states.values() for what, _ in states]
         faults += _compare_trials(writer, self.rows)
 
 
 def verify_study(study: Study, progress: Callable[[int, int], None] | None = None) -> StudyVerification:
-    """Replay a study's log and compare, bit for bit: asks, alarms, snapshots, the state in use, and every trial."""
+    """Replay a study's log and compare everything, bit for bit: asks, alarms, snapshots, state and trials."""
     states = {seq: [(f"snapshot at event {seq}", text)] for seq, text in study.stored_snapshots()}
     n_snapshots, total, broken = len(states), 0, None
     try:
@@ -160,7 +163,7 @@ def verify_study(study: Study, progress: Callable[[int, int], None] | None = Non
         if progress is not None and stored.seq % 1000 == 0:
             progress(stored.seq, max(total, stored.seq))
     with study.held() as writer:
-        for stored in writer.stored_events_after(replay.seq):  # what others have added meanwhile
+        for stored in writer.events_after(replay.seq):  # added by others meanwhile
             replay.follow(stored)
         replay.compare(writer)
     if broken is not None and not replay.faults:
@@ -171,12 +174,13 @@ def verify_study(study: Study, progress: Callable[[int, int], None] | None = Non
 
 
 def _compare_trials(writer: Writer, expected: Mapping[int, TrialRow]) -> list[str]:
-    """Compare the trials as they are stored: what is damaged may not be readable at all."""
+    """Compare the stored trials unread: damaged ones may not be readable."""
     faults = []
     missing = dict(expected)
     for row in writer.stored_trials():
-        known = missing.pop(row["id"], None)
-        wanted = None if known is None else trial_columns(writer.study.id, known)
+        known = missing.pop(row.id, None)
+        wanted = None if known is None else known.store()
         if wanted != row:
-            faults.append(f"trial {row['id']}: stored as {dict(row)}, but the log gives {wanted}")
+            gives = None if wanted is None else wanted._asdict()
+            faults.append(f"trial {row.id}: stored as {row._asdict()}, but the log gives {gives}")
     return faults + [f"trial {number}: in the log, but not stored" for number in missing]

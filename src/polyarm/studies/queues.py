@@ -1,8 +1,10 @@
-"""Trials under way: asked, and neither told nor given up."""
+"""Trials under way, and outcomes that wait for the explorer."""
 
 import heapq
-from collections.abc import Mapping
-from typing import Any, Self
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from itertools import repeat
+from typing import Any, NamedTuple, Self
 
 #: Leases of trials that are not under way any more are cleared out once they outnumber the others and this.
 _MOST_LEFT_OVER = 64
@@ -62,3 +64,35 @@ class UnderWay:
     def _clear_out(self) -> None:
         self._leases = [(lease, trial) for trial, (_, lease) in self._trials.items() if lease is not None]
         heapq.heapify(self._leases)
+
+
+class Outcome(NamedTuple):
+    """A complete outcome that waits for the explorer."""
+
+    reward: float
+    costs: tuple[float, ...]
+    asked: bool
+
+
+#: Trials of one arm that the explorer has not taken, in the order of the asks; None while the outcome is not complete.
+Queue = OrderedDict[int, Outcome | None]
+
+
+def pack_queue(queue: Queue) -> dict[str, list[Any]]:
+    """Return a queue as plain JSON types. By column: a lost trial may hold up a million outcomes."""
+    ready = [outcome for outcome in queue.values() if outcome is not None]
+    return {
+        "trials": list(queue),
+        "rewards": [outcome.reward for outcome in ready],
+        "costs": [list(costs) for costs in zip(*(outcome.costs for outcome in ready), strict=True)],
+        "asked": [int(outcome.asked) for outcome in ready],
+    }
+
+
+def unpack_queue(saved: Mapping[str, Any], pending: UnderWay) -> Queue:
+    """Return what `pack_queue` packed."""
+    costs: Iterable[tuple[float, ...]] = zip(*saved["costs"], strict=True) if saved["costs"] else repeat(())
+    outcomes = map(Outcome, saved["rewards"], costs, map(bool, saved["asked"]))
+    queue: Queue = OrderedDict.fromkeys(saved["trials"])
+    queue.update(zip([trial for trial in queue if trial not in pending], outcomes, strict=True))
+    return queue

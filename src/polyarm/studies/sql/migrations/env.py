@@ -1,8 +1,8 @@
-"""Alembic's entry point: migrates over the connection that `storage` opened and locked."""
+"""Alembic's entry point: migrates over the connection that `database` opened and locked."""
 
 from alembic import context
 
-from polyarm.studies.schema import VERSION_TABLE, metadata
+from polyarm.studies.sql.tables import VERSION_TABLE, metadata
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, version_table=VERSION_TABLE)

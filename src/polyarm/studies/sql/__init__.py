@@ -1,0 +1,1 @@
+"""Storages in SQLite and PostgreSQL: the only room that knows SQL."""

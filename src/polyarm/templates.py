@@ -306,10 +306,9 @@ def exposure(
     merits = _expected(problem, guess, ["merit"])["merit"]
     for value in merits:
         _number("guess, merit", value, low=least_merit, high=1.0)
-    inverses = (1.0 - (1.0 - merits) ** (outcomes_per_pull + 1)) / merits
-    units = np.eye(len(names))
-    pairs = permutations(range(len(names)), 2)
-    return problem.with_guess(merits, [inverses * (units[a] - weight * units[b]) for a, b in pairs])
+    costs = np.diag((1.0 - (1.0 - merits) ** (outcomes_per_pull + 1)) / merits)
+    pairs = permutations(costs, 2)
+    return problem.with_guess(merits, [shown - weight * other for shown, other in pairs])
 
 
 def _exposure_weight(tolerance: float, least_merit: float, outcomes_per_pull: int) -> float:

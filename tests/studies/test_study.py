@@ -469,7 +469,7 @@ def test_creating_loading_listing_deleting(storage: str) -> None:
     held = load_study("one", storage)
     held.ask()
     delete_study("one", storage)
-    with pytest.raises(InvalidInput, match="somebody deleted it"):
+    with pytest.raises(InvalidInput, match="may have been deleted"):
         held.ask()
     with pytest.raises(InvalidInput, match=r"no study 'one'.*there are: two"):
         load_study("one", storage)

@@ -118,7 +118,7 @@ def test_life(shell: Shell) -> None:
     (trial,) = shell.json("ask", "split")
     shell("expire", "split", str(trial["id"]))
     Path("log.csv").write_text("arm,reward,price\nsmall,0.5,0.2\n")
-    assert "will say what that assumes" in shell("observe", "split", "log.csv")
+    assert "says what that assumes" in shell("observe", "split", "log.csv")
     assert "nothing changed; --again counts them once more" in shell("observe", "split", "log.csv")
     assert shell.json("observe", "split", "log.csv") == {"trials": [2], "repeated": True}
     assert shell.json("status", "split")["observed"] == 1

@@ -29,11 +29,21 @@ def create_study(
     clock: Clock = utc_now,
     **settings: Any,
 ) -> Study:
-    """Create a study in a storage: `sqlite:///file.db` or `postgresql://user:password@host/database`.
+    """Create a study in a storage.
 
-    Without `storage` the environment variable POLYARM_STORAGE names it, or else it is `polyarm.db` in this folder. A
-    trial that is not told within `lease` (seconds, or a timedelta) is given up and its arm asked again; by default none
-    is. `load_if_exists` goes on with a study of that name, if it was created alike. `settings` are the explorer's.
+    Args:
+        problem: The problem to explore.
+        explorer: The name of an explorer, or the Python file of your own.
+        storage: `sqlite:///file.db` or `postgresql://user:password@host/database`; by default what the environment
+            variable POLYARM_STORAGE names, or else `polyarm.db` in this folder.
+        name: The study's name in the storage; drawn by default.
+        seed: The seed of the explorer; drawn by default.
+        lease: Seconds, or a timedelta, after which a trial that was not told is given up and its arm asked again; by
+            default no trial is.
+        breaker: When to fall back on a mix that is known to be safe; by default never.
+        load_if_exists: Load the study of that name if there is one that was created with the same.
+        clock: Returns the time, for leases and the log.
+        settings: The explorer's settings.
     """
     statement = state_study(problem, explorer, settings, seed=seed, lease=lease, breaker=breaker)
     place = open_storage(storage_url(storage))

@@ -1,5 +1,6 @@
 """What every explorer promises: the same suite for all that are registered."""
 
+import copy
 import json
 import pickle
 from collections.abc import Callable, Iterator
@@ -520,6 +521,17 @@ def test_a_saved_session_survives_pickle(explorer: str) -> None:
     restored = Session.from_state_dict(pickle.loads(pickle.dumps(session.state_dict())))
     assert play(restored, instance, 60) == play(session, instance, 60)
     assert bits(restored) == bits(session)
+
+
+@every_explorer
+def test_a_session_is_copied_and_pickled_whole(explorer: str) -> None:
+    instance = hard(explorer)
+    session = start(explorer, instance, 20)
+    copies = [copy.deepcopy(session), pickle.loads(pickle.dumps(session))]
+    played = play(session, instance, 60)
+    for other in copies:
+        assert play(other, instance, 60) == played
+        assert bits(other) == bits(session)
 
 
 @every_explorer

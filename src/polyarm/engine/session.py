@@ -353,6 +353,10 @@ class Session:
             saved["source_hash"] = self.plan.explorer.source_hash
         return {**saved, "checksum": _checksum(saved)}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by saving and restoring: the memory of kernels is never shared."""
+        return type(self).from_state_dict, (self.state_dict(),)
+
     @classmethod
     def from_state_dict(cls, saved: Mapping[str, Any]) -> Self:
         """Continue a session exactly where `state_dict` left it."""

@@ -81,7 +81,11 @@ class Certificate:
         return html_table(f"Certificate: {self.verdict}", ("arm", "share"), rows, notes)
 
     def write(self, path: str | Path) -> None:
-        """Write the document; the file appears whole or not at all."""
+        """Write the document as JSON; the file appears whole or not at all.
+
+        Args:
+            path: The file to write; one that exists is replaced.
+        """
         with replaced(path) as file:
             file.write((json.dumps(self.document, indent=2, allow_nan=False) + "\n").encode())
 
@@ -101,7 +105,13 @@ class Verification:
 
 
 def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -> Certificate:
-    """Return the certificate of a session that the certified rule has stopped; `study`: whence its outcomes came."""
+    """Return the certificate of a session that the certified rule has stopped; raises `NotYet` before that.
+
+    Args:
+        session: The session, with a certified rule: `certex`, or `stopping=certified`.
+        study: Where its outcomes came from, in plain JSON types, to be kept in the certificate; by default nothing is
+            said.
+    """
     case = session.case
     if not session.stopped:
         raise NotYet(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; go on")
@@ -243,7 +253,11 @@ def read_certificate(path: str | Path) -> dict[str, Any]:
 
 
 def verify_certificate(document: Mapping[str, Any]) -> Verification:
-    """Recompute everything in a certificate from its sufficient statistics; report every disagreement."""
+    """Recompute everything in a certificate from its sufficient statistics; report every disagreement.
+
+    Args:
+        document: The certificate in plain JSON types: `Certificate.document`, or what is read from its file.
+    """
     verdict = document.get("verdict")
     faults: list[str] = []
     if document.get("checksum") != _checksum(document):

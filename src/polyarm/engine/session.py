@@ -34,7 +34,12 @@ _IN_CONFLICT = 1e-9
 
 
 class Session:
-    """One exploration: `ask()` for an arm, `tell()` its outcome, until `stopped`; then `recommend()`."""
+    """One exploration: `ask()` for an arm, `tell()` its outcome, until `stopped`; then `recommend()`.
+
+    Args:
+        plan: The problem, the explorer and its settings, checked; `make_explorer` builds it.
+        seed: The seed of the explorer's own randomness, a whole number, 0 or more; drawn by default.
+    """
 
     def __init__(self, plan: Plan, seed: int | None = None) -> None:
         self.plan = plan
@@ -158,11 +163,14 @@ class Session:
         return pulls
 
     def ask_batch(self, limit: int | None = None) -> list[int]:
-        """Return arms to pull now, all at once, at most `limit`; their outcomes may be told in any order.
+        """Return arms to pull now, all at once; their outcomes may be told in any order.
 
-        An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times), and
-        every call further arms, each to be told once; the first is the arm that `ask` returned, if that has not been
-        told. Any other explorer hands out the one arm that `ask` returns.
+        An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times).
+        Every call returns further arms, each to be told once; the first is the arm that `ask` returned, if that has not
+        been told. Any other explorer hands out the one arm that `ask` returns.
+
+        Args:
+            limit: The most arms to return, 1 or more; by default there is no limit but the block.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1):
             raise InvalidInput(f"limit: expected a whole number, 1 or more, got {limit!r}")
@@ -195,10 +203,13 @@ class Session:
         return ExplorationOver(f"the explorer stopped after {self.steps} pulls; {what}")
 
     def tell(self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()) -> None:
-        """Record the outcome of an arm that was asked for.
+        """Record the outcome of an arm that was asked for. Anything wrong raises `InvalidInput` and changes nothing.
 
-        `costs` holds one number per unknown constraint, in their order or by name. Anything wrong raises
-        `InvalidInput` and changes nothing.
+        Args:
+            arm: The arm that was pulled: its index or its name.
+            reward: Its reward, a finite number.
+            costs: One finite number per unknown constraint, in their order or by name; by default none, for problems
+                without.
         """
         index = self.problem.arm_index(arm)
         pending = int(self.round.now.pending)
@@ -333,7 +344,11 @@ class Session:
         return claim_infeasible(self.problem, self.plan.settings, self.conflict or ())
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:
-        """Return the room each constraint leaves a mix under the estimates, in the user's units."""
+        """Return the room that each constraint leaves a mix under the estimates, by name, in the user's units.
+
+        Args:
+            policy: The mix: the share of each arm (K,).
+        """
         excess = self.round.estimates.columns[1:] @ policy / np.abs(self.plan.model.factors)
         return {c.name: -float(x) for c, x in zip(self.problem.constraints, excess, strict=True)}
 
@@ -359,7 +374,11 @@ class Session:
 
     @classmethod
     def from_state_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Continue a session exactly where `state_dict` left it."""
+        """Continue a session exactly where `state_dict` left it.
+
+        Args:
+            saved: What `state_dict` returned, untouched.
+        """
         if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
             raise InvalidInput(f"state: expected a session saved in format {_FORMAT}; see Session.state_dict()")
         # Kernels follow indices without looking: nothing but what state_dict wrote may reach them.
@@ -393,5 +412,12 @@ def _checksum(saved: Mapping[str, Any]) -> str:
 
 
 def make_explorer(name: str | Path, problem: Problem, seed: int | None = None, **settings: Any) -> Session:
-    """Start a session of an explorer, given by its name or by the file of one's own, on a problem."""
+    """Start a session of an explorer on a problem.
+
+    Args:
+        name: The name of an explorer, or the Python file of your own.
+        problem: The problem to explore.
+        seed: The seed of the explorer's own randomness, a whole number, 0 or more; drawn by default.
+        settings: The explorer's settings; by default those of its preset.
+    """
     return Session(make_plan(get_explorer(name).name, problem, settings), seed)

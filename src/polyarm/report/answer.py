@@ -42,11 +42,19 @@ class Recommendation:
     problem: Problem
 
     def shares(self, problem: Problem | None = None) -> dict[str, float]:
-        """Return the share of each arm by name."""
+        """Return the share of each arm by name.
+
+        Args:
+            problem: A problem that names the arms otherwise; by default the session's own.
+        """
         return dict(zip((problem or self.problem).arms, self.policy.tolist(), strict=True))
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw the mix and the slack that it leaves; written to a file, too, if one is named."""
+        """Draw the mix and the slack that it leaves.
+
+        Args:
+            path: A picture file to write, too: `.png`, `.svg` or `.pdf`; by default none.
+        """
         return _draw(describe(self), path)
 
     def _repr_html_(self) -> str:

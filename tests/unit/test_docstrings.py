@@ -26,6 +26,7 @@ def public_callables() -> Iterator[tuple[str, Callable[..., Any]]]:
                 function = getattr(attribute, "__func__", attribute)  # of a class method
                 if not method.startswith("_") and inspect.isfunction(function):
                     yield f"{name}.{method}", function
+    yield "templates.Guardrail", templates.Guardrail
     for name, found in vars(templates).items():
         if not name.startswith("_") and inspect.isfunction(found) and found.__module__ == templates.__name__:
             yield f"templates.{name}", found

@@ -67,7 +67,7 @@ class Certificate:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold beside what every certificate assumes, in words; see docs/studies.md."""
+        """What must also hold, in words, beyond what every certificate assumes; see docs/studies.md."""
         return tuple(self.document.get("study", {}).get("assumptions", ()))
 
     def _repr_html_(self) -> str:
@@ -144,7 +144,7 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
 
 
 def write_certificate(session: Session, path: str | Path) -> None:
-    """Write a session's certificate and verify what then stands in the file; raises if that is not confirmed."""
+    """Write a session's certificate, read it back and verify it; raises if it is not confirmed."""
     make_certificate(session).write(path)
     faults = verify_certificate(read_certificate(path)).faults
     if faults:
@@ -192,7 +192,7 @@ def _kind(case: Case, verdict: str) -> str:
 
 
 def _describe_answer(case: Case, proof: AnswerProof) -> dict[str, Any]:
-    """Write the proof of an answer out, the reward test decided."""
+    """Decide the reward test of an answer, and write its proof out."""
     problem, reward = case.problem, prove_reward(proof.reward)
     low, high = proof.value_interval
     return {
@@ -239,7 +239,7 @@ def _checksum(document: Mapping[str, Any]) -> str:
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Read a certificate file; raises when it is not one."""
+    """Read a certificate file; raises if it is not one."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -25,9 +25,9 @@ INDEPENDENT = "the logged outcomes are independent given their arm, and none was
 class ReplayResult:
     """A finished replay.
 
-    `status` is STOPPED, INFEASIBLE, HORIZON, or EXHAUSTED when `exhausted_arm` was asked for and had no row left: the
-    last two are no stopping times. `recommendation` is None when there is no mix yet. `session` stands where
-    the replay ended, and may go on with live outcomes.
+    `status` is STOPPED, INFEASIBLE, HORIZON, or EXHAUSTED if the arm asked for, `exhausted_arm`, had no row left. The
+    last two are not stopping times. `recommendation` is None when there is no mix yet. `session` is the session at the
+    end of the replay; it may go on with live outcomes.
     """
 
     status: str

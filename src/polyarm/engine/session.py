@@ -27,7 +27,7 @@ from polyarm.rules.registry import find_explorer, get_explorer
 from polyarm.stops.blocks import Block, take_next
 
 _FORMAT = 3
-#: Where most runs stop, as multiples of what the plan expects.
+#: Most runs stop between these multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
 #: A constraint is in conflict with others if its weight in the contradiction is above this.
 _IN_CONFLICT = 1e-9
@@ -122,7 +122,7 @@ class Session:
 
     @property
     def _is_waiting(self) -> bool:
-        """Whether nothing can be decided before an outcome is told: the block is handed out, but not complete."""
+        """Whether nothing can be decided until an outcome is told: the block is handed out, but not complete."""
         block = self._block
         return block is not None and bool(block.waiting.any()) and not block.left.any()
 
@@ -134,7 +134,7 @@ class Session:
         """Run the rule if no arm is pending, and the stop when it must look; never changes a decision."""
         now = self.round.now
         if now.pending != NO_ARM or now.status != RUNNING or self._is_waiting:
-            return int(now.pending)  # what the kernel would answer, without the cost of calling it
+            return int(now.pending)  # what the kernel would return, without the cost of a call
         ask = driver_for(self.plan.explorer).ask
         while True:
             arm = int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
@@ -144,7 +144,7 @@ class Session:
 
     def look(self) -> None:
         """Let the stop look at the data."""
-        assert self.stop is not None  # nothing else is ever due
+        assert self.stop is not None  # without a stop no look is ever due
         self.stop.look()
 
     def ask(self) -> int:
@@ -155,7 +155,7 @@ class Session:
         return arm
 
     def committed(self) -> FloatArray:
-        """How many pulls of each arm (K,) will be asked for, whatever comes, before anything is decided again."""
+        """How many pulls of each arm (K,) are already decided: they will be asked for whatever their outcomes."""
         arm, block = self._decide(), self._block
         pulls = np.zeros(self.problem.n_arms) if block is None else block.left.copy()
         if arm != NO_ARM:
@@ -241,9 +241,9 @@ class Session:
     def expected_stop(self) -> tuple[float, float] | None:
         """About when the explorer will stop, as a range of pulls; None while it has no plan, or after it stopped.
 
-        The plan says when its statistics would reach their thresholds, were the estimates true; they are not, so it is
-        given some room either way. Asked half-way through 20 runs on each of five instances, about four in five stopped
-        within the range.
+        The plan says when the statistics would reach their thresholds if the estimates were true. They are not, so the
+        range leaves room on both sides. Asked half-way through 20 runs on each of five instances, about four in five
+        stopped within the range.
         """
         if self.stop is None or self.stopped or self.policy is None:
             return None
@@ -264,12 +264,12 @@ class Session:
     def standing(self) -> Standing:
         """Where the pooled certificate stands: its evidence and thresholds, once every arm was pulled."""
         estimates, model = self.round.estimates, self.plan.model
-        # A breaker has its proved alarm beside any explorer, also one that another test stops.
+        # A breaker's alarm is proved with any explorer, even one that stops by its own test.
         terms = self.plan.terms or self.plan.settings.make_terms(model)
         return weigh_statistics(model, terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:])
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
-        """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""
+        """What is proved of a mix: by its blocks if it is the averaged answer, by all outcomes otherwise."""
         assert self.stop is not None
         blocks = self.stop.winning_blocks()
         if blocks is None:
@@ -287,8 +287,9 @@ class Session:
         return Case(self.problem, self.plan.model, self.plan.terms)
 
     def final_mix(self) -> FloatArray | None:
-        """The mix to act on if nothing more is sampled: the answer, or for a certified rule that has none yet the best
-        safe mix, or for want of that the candidate."""
+        """The mix to use if sampling ends now: the answer; before there is one, a certified rule's best safe mix;
+        without that, the candidate.
+        """
         if not self.certified or self.stopped:
             return self.policy
         safe = self.safe_mix()
@@ -330,7 +331,7 @@ class Session:
 
     @property
     def conflict(self) -> list[str] | None:
-        """The constraints that contradict each other, if that is how the exploration ended; worked out once."""
+        """The constraints that contradict each other, if the exploration ended because of that; computed once."""
         if not self.infeasible:
             return None
         if self._conflict is None:
@@ -340,7 +341,7 @@ class Session:
         return list(self._conflict)
 
     def claim_infeasible(self) -> Claim:
-        """Return what is claimed if the exploration ended because no mix satisfies every constraint."""
+        """Return the claim of an exploration that ended because no mix satisfies every constraint."""
         return claim_infeasible(self.problem, self.plan.settings, self.conflict or ())
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-#: How far a claim may be trusted: proved at its confidence, proved as outcomes become many, resting on thresholds
+#: How far a claim may be trusted: proved at its confidence, proved in the limit of many outcomes, resting on thresholds
 #: without a proof, or not at all.
 Kind = Literal["proved", "asymptotic", "stylised", "none"]
 

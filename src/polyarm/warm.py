@@ -50,9 +50,7 @@ class Job(NamedTuple):
 
 
 class News(NamedTuple):
-    """What `warm` reports: a job has begun to compile a kernel or, if `kernel` is None, is done after so many
-    seconds.
-    """
+    """What `warm` reports: a job is compiling a kernel or, if `kernel` is None, is done after so many seconds."""
 
     job: str
     kernel: str | None
@@ -166,9 +164,7 @@ def play(job: Job) -> None:
 
 @cache
 def _notes() -> Path | None:
-    """The folder that notes finished jobs, named by everything that Numba checks before it trusts its cache; None
-    without a cache.
-    """
+    """The folder of finished jobs, named by all that Numba checks before it trusts its cache; None without a cache."""
     if _compile.CACHE_FOLDER is None:
         return None
     root = Path(__file__).parent

@@ -204,9 +204,7 @@ class JointSearch:
         return Plan(allocation, answer, float(value))
 
     def ascend(self, start: Plan, total: float, fixed: bool) -> Plan:
-        """Climb with rising sharpness, adding the best response each time; return the plan that its best response hurts
-        least.
-        """
+        """Climb with rising sharpness, adding the best response each time; return the best of the plans."""
         best, plan = start._replace(value=0.0), start
         for sharpness in np.geomspace(*_SHARPNESS, _CLIMBS):
             plan = self.climb(plan, total, float(sharpness), fixed)
@@ -277,8 +275,8 @@ class JointSearch:
         return self._confirm(plan, fixed, _CERTIFYING, _CERTIFYING_CELLS)
 
     def _confirm(self, plan: Plan, fixed: bool, accuracy: float, max_cells: int) -> tuple[Plan, Response]:
-        """Search for a plan's best response; if it costs the plan much, polish and search again. Returns the best that
-        is proved.
+        """Search for a plan's best response; if it costs much, polish and search again. Returns the best proved
+        plan.
         """
         found = []
         for _ in range(_REPEATS):

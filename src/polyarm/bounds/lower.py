@@ -52,8 +52,8 @@ def make_truth(problem: Problem, means: FloatArray, costs: FloatArray) -> Truth:
 
 
 def expected_samples(time: float, delta: float) -> float:
-    """Return T log(1/(2.4 delta)): no explorer that errs with probability at most delta expects to need fewer
-    samples.
+    """Return T log(1/(2.4 delta)), the least expected samples of an explorer that errs with probability delta at
+    most.
     """
     return time * max(math.log(1.0 / (2.4 * delta)), 0.0)
 

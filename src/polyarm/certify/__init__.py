@@ -1,1 +1,1 @@
-"""Being right: evidence, the search for a witness against an answer, thresholds, and what statistics prove."""
+"""Proofs: evidence, the search for a witness against an answer, thresholds, and what statistics prove."""

@@ -1,4 +1,4 @@
-"""What a table of blocks proves: the averaged stop once more, outside the loop, with every number laid open.
+"""What a table of blocks proves: the averaged stop again, outside the loop, with every number shown.
 
 Used for certificates and their verification. Everything is in kernel units (see `Model`).
 """
@@ -26,7 +26,7 @@ from polyarm.model import Model
 
 @dataclass(frozen=True)
 class StartPlan:
-    """What was fixed when a start began: its number (which delta it may spend), the pulls made by then, and its plan.
+    """What was fixed when a start began: its number, which decides its share of delta, the pulls made, and its plan.
 
     `lam` and `anchor` (K,) as in `certify.blocks.Start`.
     """
@@ -39,7 +39,7 @@ class StartPlan:
 
 @dataclass(frozen=True)
 class AveragedStanding:
-    """Where a start stands after its blocks: what was accumulated, and the thresholds to exceed."""
+    """A start after its blocks: what it has accumulated, and the thresholds to exceed."""
 
     model: Model
     start: Start
@@ -58,7 +58,7 @@ class AveragedStanding:
 
     @property
     def cost_threshold(self) -> float:
-        """What the evidence of every unknown row must reach."""
+        """The value that the evidence of every unknown row must reach."""
         return float(self.start.terms.cost_log)
 
     def cost_evidence(self, row: int, assumed_slack: float = 0.0) -> float:
@@ -98,7 +98,7 @@ class AveragedStanding:
 
 
 def weigh_blocks(model: Model, share: float, plan: StartPlan, table: Record) -> AveragedStanding:
-    """Accumulate the blocks of a start (at least one) and work out its thresholds.
+    """Accumulate the blocks of a start (at least one) and compute its thresholds.
 
     Args:
         model: The problem.

@@ -42,7 +42,7 @@ COST_SLAB = 0.4
 #: The three values of x in a cost test are th / SPACING, th and th * SPACING, with these weights.
 SPACING = 1.7
 _SIDE, _MIDDLE = 0.25, 0.5
-#: What this mixture costs beyond its logarithm, about.
+#: Roughly what this mixture costs beyond its logarithm.
 COST_PRICE = 0.6
 #: Candidates for eps in the bound on the ratio of variance to precision: FIRST * GROWTH^k.
 _FIRST, _GROWTH, _TRIALS = 0.02, 1.15, 60
@@ -129,9 +129,9 @@ def make_start(number: int, delta: float, independent: bool, model: Model) -> St
 
 
 def expect_thresholds(first: Start) -> tuple[float, float]:
-    """Return about what both thresholds of the first start come to, in units of the statistics without its precision.
+    """Return roughly what both thresholds of the first start will be, in units of the statistics without its precision.
 
-    Were all as planned at the start, V would be 1 / PRECISION times the precision, which lowers every statistic.
+    If all went as planned at the start, V would be 1 / PRECISION times the precision, which lowers every statistic.
     """
     length = 0.5 * math.log1p(1.0 / PRECISION)
     reward = first.terms.reward_log + (1 + first.terms.n_unknown) * length
@@ -152,7 +152,7 @@ def begin(
 
 @kernel
 def predict_variances(start: Start, model: Model) -> None:
-    """Write the variances V_i that a start expects at the stop: they follow from its precisions and its anchor."""
+    """Write the variances V_i that a start expects at the stop: they follow from its precisions and anchor."""
     for i in range(model.known.size):
         start.predicted[i] = 0.0
         for a in range(model.reward_noise.size):
@@ -278,7 +278,7 @@ def write_block_evidence(start: Start, floor: float, model: Model, evidence_out:
 class Record:
     """Complete blocks, M of them at most: answers, counts, mean rewards (M, K) and mean rows (M, d, K).
 
-    `told` (M,) is the number of outcomes that were in when the block was fixed.
+    `told` (M,) is the number of outcomes known when the block was fixed.
     """
 
     told: FloatArray

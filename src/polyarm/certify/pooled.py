@@ -1,4 +1,4 @@
-r"""Thresholds that hold for all times at once: the price of watching while the data come in.
+r"""Thresholds that hold at all times at once: the price of watching while the data come in.
 
 For each arm the Gaussian mixture, of precision lam, of :math:`\exp(\theta S - \theta^2 N / 2)` is a supermartingale, so
 with probability at least 1 - delta', for every t, :math:`\sum_a e_a (\text{deviation}_a)^2 / 2 \le \log(1/\delta') +
@@ -135,7 +135,7 @@ def weigh_pulls(pricing: Pricing, pulls: FloatArray, worth_out: Worth) -> None:
 def write_pooled_evidence(
     mu: FloatArray, rows: FloatArray, model: Model, worth: Worth, answer: FloatArray, evidence_out: Evidence
 ) -> None:
-    """Write means (K,) and rows (d, K) with the variances that the effective pulls leave them, about an answer."""
+    """Write the evidence about an answer: means (K,), rows (d, K), and their variances after the effective pulls."""
     effective = worth.effective
     d, n_arms = rows.shape
     evidence_out.terms.tolerance, evidence_out.terms.spread, evidence_out.terms.floor = model.r, 0.0, 0.0

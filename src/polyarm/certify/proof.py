@@ -1,4 +1,4 @@
-"""What sufficient statistics prove: the certified stop once more, outside the loop, with every number laid open.
+"""What sufficient statistics prove: the certified stop again, outside the loop, with every number shown.
 
 Used for certificates and their verification, for the best safe mix of an unfinished run, and for naming the constraints
 that contradict each other. Everything is in kernel units (see `Model`); nothing here depends on how arms were chosen.
@@ -18,7 +18,7 @@ from polyarm.certify.verdicts import CertifiedRule, prove_infeasible
 from polyarm.model import Model
 from polyarm.tolerances import KNOWN_ROW
 
-#: Cells that a proof outside the loop may take: many more than a test inside it.
+#: Cells that a proof outside the loop may search: many more than a test inside it.
 _MAX_CELLS = 200_000
 #: The closest witness is looked for to this accuracy, in this many cells at most.
 _WITNESS_ACCURACY = 0.02
@@ -28,7 +28,7 @@ _CUTS = 200
 
 @dataclass(frozen=True)
 class Standing:
-    """Where an exploration stands: what its pulls are worth, and the evidence, about the uniform mix."""
+    """The state of an exploration: what its pulls are worth, and the evidence about the uniform mix."""
 
     model: Model
     rule: CertifiedRule
@@ -55,7 +55,7 @@ class Standing:
 def weigh_statistics(
     model: Model, rule: CertifiedRule, pulls: FloatArray, mu_hat: FloatArray, rows: FloatArray
 ) -> Standing:
-    """Work out thresholds and variances from pulls (all at least one), mean rewards and mean rows."""
+    """Compute thresholds and variances from pulls (at least one of each arm), mean rewards and mean rows."""
     worth, evidence = make_worth(pulls.size), make_evidence(pulls.size, model.known.size)
     weigh_pulls(rule.pricing, pulls, worth)
     uniform = np.full(pulls.size, 1.0 / pulls.size)
@@ -70,7 +70,7 @@ def row_margins(standing: Standing, mix: FloatArray) -> FloatArray:
 
 
 def proved_excess(standing: Standing, mix: FloatArray) -> FloatArray:
-    """Return by how much a mix surely exceeds each row, at the confidence of the cost test; negative: not proved."""
+    """Return by how much a mix provably exceeds each row, at the confidence of the cost test; negative: not proved."""
     return np.asarray(standing.evidence.rows @ mix - row_margins(standing, mix))
 
 
@@ -145,8 +145,8 @@ def proves_infeasible(standing: Standing) -> bool:
 def find_conflict(standing: Standing) -> FloatArray:
     """Return weights on the rows (d,), summing to one, that show the contradiction: every arm breaks their sum.
 
-    Of the rows with every entry as low as the cost threshold allows if that is contradiction enough, of the estimated
-    rows otherwise.
+    The rows are those with every entry as low as the cost threshold allows if these contradict each other, and the
+    estimated ones otherwise.
     """
     evidence = standing.evidence
     lowered = evidence.rows - np.sqrt(2.0 * standing.cost_threshold * evidence.row_var)

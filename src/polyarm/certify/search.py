@@ -36,13 +36,13 @@ UNRESOLVED = -1  # the node budget ran out
 
 #: The most boxes that wait to be examined.
 _MAX_OPEN = 600
-#: How often the bound of a box is worked out, and how many shares move in between.
+#: How often the bound of a box is computed, and how many shares move in between.
 _ROUNDS = 20
 _MOVES = 20
-#: A box is divided once its bound is surely too low by this share, and not far from the best there is.
+#: A box is divided once its bound is certainly too low by this share and close to the best possible one.
 _TOO_LOW = 0.02
 _NEARLY_BEST = 0.25
-#: Prices are good enough when the bound is within this share of the best there is.
+#: Prices are good enough when the bound is within this share of the best possible one.
 _GOOD_PRICES = 1e-4
 _LEAST_SLOPE = 1e-5
 #: Neither part of a divided interval is shorter than this share of it.
@@ -50,7 +50,7 @@ _LEAST_PART = 0.1
 #: A step is good enough where the slope is this share of what it was; kinks take the most looks.
 _FLAT = 1e-2
 _NEWTON_STEPS = 40
-#: A chord error this small, as a share of the largest that the box allows, is not what keeps the bound low.
+#: A chord error this small, as a share of the largest that the box allows, does not explain a low bound.
 _NEGLIGIBLE = 1e-3
 #: The least squared length of a normal, as a share of the smallest one possible or of the smallest variance.
 _LEAST_LENGTH = 1e-6
@@ -60,7 +60,7 @@ _BLUR = 0.02
 _SOFTNESS = 0.05
 #: ... and after every look from a mix that breaks it this many times more.
 _STIFFEN = 0.25
-#: Breaking a known row by this share of its largest entry is as good as keeping it.
+#: Breaking a known row by this share of its largest entry counts as keeping it.
 _BROKEN = 1e-7
 #: The price of a known row is at most this many times what is to be exceeded, per largest entry: more is round-off.
 _LARGEST_PRICE = 1e5
@@ -78,7 +78,8 @@ _BEYOND_DOUBT = 1e12
 
 @struct
 class Cuts:
-    """The parts of g, by chords: the reward first, then the rows; all that does not depend on where one looks.
+    """The parts of g, by chords: the reward first, then the rows; everything that does not depend on the mix looked
+    from.
 
     Part k has x = `bases` + `slopes` q and n = `fixed` + `chords` q, of at least `least`, from the variances `noise`;
     `x_sizes` and `n_sizes` are the largest numbers that x and n are made of; `floors` the least values; `softness` is
@@ -149,7 +150,7 @@ class SearchWork:
 
 
 class Task(NamedTuple):
-    """What a search is asked.
+    """The task of a search.
 
     `incumbent` is the smallest witness value known, or a threshold to be exceeded: boxes are divided until their bounds
     exceed (1 - `accuracy`) times that. The search ends early once it finds a value of at most `enough` (0: never,
@@ -279,7 +280,7 @@ def _write_tangent(scale: float, cuts: Cuts, look: Look) -> float:
 
 @kernel
 def _look_from(mix: FloatArray, cuts: Cuts, look: Look) -> None:
-    """Work out x and n of every part at a mix."""
+    """Compute x and n of every part at a mix."""
     bases, slopes, fixed, chords = cuts.bases, cuts.slopes, cuts.fixed, cuts.chords
     for k in range(bases.size):
         x, n = bases[k], fixed[k]
@@ -377,7 +378,9 @@ def _steepest(cuts: Cuts, look: Look, box: Box, n_movers: int) -> tuple[int, int
 
 @kernel
 def _move_shares(scale: float, cuts: Cuts, look: Look, box: Box) -> None:
-    """Lower the convex function: time and again from the arm with the highest slope to the one with the lowest."""
+    """Lower the convex function: move shares repeatedly from the arm with the highest slope to the one with the
+    lowest.
+    """
     low, high, mix, x, n = box.low, box.high, box.mix, look.x, look.n
     movers = 0
     for a in range(mix.size):
@@ -413,7 +416,9 @@ def _stiffen(cuts: Cuts, look: Look) -> None:
 
 @kernel
 def _bound_box(lower: float, cut: float, scale: float, work: SearchWork) -> float:
-    """Raise a lower bound on g over the box by looking for good prices, until it exceeds the cut or cannot."""
+    """Raise a lower bound on g over the box by looking for good prices, until it exceeds the cut or can rise no
+    more.
+    """
     cuts, look, box = work.cuts, work.look, work.box
     for k in range(look.held.size):
         look.held[k] = 0.0
@@ -424,7 +429,7 @@ def _bound_box(lower: float, cut: float, scale: float, work: SearchWork) -> floa
         here, broken = free, False
         for k in range(look.x.size):
             here += look.prices[k] * look.x[k] - look.tolls[k] * look.n[k]
-            # As long as the mix breaks a known row, and the price may still rise, better ones are to be had.
+            # While the mix breaks a known row and its price may still rise, there are better prices.
             broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.x_sizes[k])
         hopeless = here <= (1.0 - _TOO_LOW) * cut and here - lower < _NEARLY_BEST * (cut - lower)
         settled = hopeless or here - lower < _GOOD_PRICES * scale
@@ -454,8 +459,8 @@ def _fit_mix(low: FloatArray, high: FloatArray, mix: FloatArray) -> None:
 def _choose_arm(cuts: Cuts, look: Look, box: Box) -> int:
     """The arm whose chord is farthest above its square, as the tangent weighs it.
 
-    Where the mix touches nearly every square, the arm whose chord could be farthest above; without any weight, the one
-    of the widest range. An arm that is all but fixed is never divided again.
+    If the mix touches nearly every square, it is the arm whose chord could be farthest above; without any weight, the
+    one with the widest range. An arm that is nearly fixed is never divided again.
     """
     chosen, largest, roomiest, room, widest = 0, 0.0, -1, 0.0, 0
     for a in range(box.mix.size):
@@ -501,7 +506,7 @@ def _divide(top: int, lower: float, work: SearchWork) -> int:
 
 @kernel
 def _load(place: int, work: SearchWork) -> None:
-    """Take a box from the stack, without what is out of reach because shares sum to one."""
+    """Take a box from the stack, less the part that is out of reach because shares sum to one."""
     box, stack = work.box, work.stack
     least, most = 0.0, 0.0
     for a in range(box.mix.size):
@@ -516,7 +521,7 @@ def _load(place: int, work: SearchWork) -> None:
 
 @kernel
 def _least_open(top: int, bounds: FloatArray) -> float:
-    """The lowest bound of an open node: what is certain when a search is given up."""
+    """The lowest bound of an open box: what is certain if the search is given up now."""
     least = np.inf
     for k in range(top):
         least = min(least, bounds[k])
@@ -536,7 +541,7 @@ def _set_softness(scale: float, known: BoolArray, cuts: Cuts) -> None:
 def _begin(work: SearchWork) -> float:
     """Put all mixes on the stack as one box, to be looked at from the arm that is the best witness, known rows aside.
 
-    Returns the size of such values, for when no witness is known. The chords over the whole simplex must be set.
+    Returns the size of witness values, for a search that knows none yet. The chords over the whole simplex must be set.
     """
     mix, box, cuts, look = work.candidate, work.box, work.cuts, work.look
     best, least, scale = 0, np.inf, 0.0

@@ -1,4 +1,4 @@
-"""What a certificate is made with: everything that must be fixed before the first pull, beside the problem."""
+"""The constants of a certificate: everything but the problem that must be fixed before the first pull."""
 
 import math
 from typing import Final, Literal, Self

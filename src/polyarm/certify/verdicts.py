@@ -46,7 +46,7 @@ def make_certified_rule(pricing: Pricing, model: Model) -> CertifiedRule:
 
 @kernel
 def _is_empty(evidence: Evidence, threshold: float, work: SearchWork) -> bool:
-    """Tell whether even with every unknown entry as low as the cost threshold allows no mix satisfies all rows."""
+    """Tell whether no mix satisfies all rows, even with every unknown entry as low as the cost threshold allows."""
     d, n_arms = evidence.rows.shape
     columns, lp = work.columns, work.descent.lp
     for a in range(n_arms):
@@ -73,7 +73,7 @@ def prove_infeasible(rule: CertifiedRule, worth: Worth, evidence: Evidence, work
     """Tell whether no mix can satisfy every row, at the level of the tests: first by one LP, then by a search.
 
     The search: every mix breaks the rows by more than the reward threshold, so none can be the true optimum. It is the
-    search for witnesses with rewards out of play; the evidence is spoilt afterwards.
+    search for witnesses without rewards; the evidence is overwritten.
     """
     if _is_empty(evidence, worth.thresholds.cost, work):
         return True

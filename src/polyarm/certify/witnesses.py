@@ -60,8 +60,8 @@ def _write_nearest_instance(evidence: Evidence, q: FloatArray, work: DescentWork
 def improve_witness(evidence: Evidence, penalty: float, iterations: int, work: DescentWork, q: FloatArray) -> float:
     """Lower g(q) in place by a few monotone steps; returns its value.
 
-    One step: the nearest instance in which q wins has an optimum of its own, which is at least as good a witness; if it
-    is not better as seen from the data, points between the two may be.
+    One step: the nearest instance in which q wins has an optimum of its own, which is at least as good a witness; if g
+    does not fall there, it may at points between the two.
     """
     mix, nearest = work.mix, Program(work.means, work.rows, evidence.known)
     value = witness_value(evidence, q)
@@ -102,7 +102,7 @@ def make_pool(n_arms: int, n_constraints: int) -> Pool:
 
 @kernel
 def add_witness(pool: Pool, q: FloatArray) -> None:
-    """Remember a witness, in place of one nearly equal to it, or else of the one unused for longest if all is full."""
+    """Remember a witness, in place of a near duplicate, or of the one unused for longest if the pool is full."""
     place = pool.size[0]
     latest = 0
     for k in range(pool.size[0]):

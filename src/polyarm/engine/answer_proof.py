@@ -16,9 +16,7 @@ from polyarm.problem import Problem
 
 @dataclass(frozen=True)
 class Case:
-    """The problem that a certificate is about and the constants that it is made with, all fixed before the first
-    pull.
-    """
+    """The problem of a certificate and the constants that it is made with, all fixed before the first pull."""
 
     problem: Problem
     model: Model

@@ -20,9 +20,7 @@ from polyarm.tolerances import VIOLATION
 
 
 class Scores(Scalars):
-    """The loop's tallies against the truth: pulls at which the allocation or the answer broke a constraint, and by how
-    much the allocations did in all.
-    """
+    """Pulls at which the allocation or the answer truly broke a constraint, and the total excess of the allocations."""
 
     allocation_violations: int
     policy_violations: int

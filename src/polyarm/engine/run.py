@@ -106,9 +106,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 def plan_run(
     instance: Instance, explorer: str | Path, settings: Mapping[str, Any], allow_infeasible: bool = False
 ) -> tuple[Instance, Plan]:
-    """Apply settings (`PROBLEM_SETTINGS` to the problem, the rest to the explorer) and check that the truth is
-    feasible.
-    """
+    """Apply settings (`PROBLEM_SETTINGS` to the problem, others to the explorer); check that the truth is feasible."""
     chosen = get_explorer(explorer)
     check_setting_names(chosen, settings, beside=PROBLEM_SETTINGS)
     changes, own = split_settings(settings)

@@ -287,8 +287,8 @@ class Session:
         return Case(self.problem, self.plan.model, self.plan.terms)
 
     def final_mix(self) -> FloatArray | None:
-        """The mix to use if sampling ends now: the answer; before there is one, a certified rule's best safe mix;
-        without that, the candidate.
+        """The mix to use if sampling ends now: the answer, else a certified rule's best safe mix, else the
+        candidate.
         """
         if not self.certified or self.stopped:
             return self.policy

@@ -1,1 +1,1 @@
-"""Being quick: what a plan is worth, how to improve it, and when it will be proved."""
+"""Plans: what a plan is worth, how to improve it, and when its answer will be proved."""

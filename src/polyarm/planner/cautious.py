@@ -17,7 +17,7 @@ _MIXINGS = 12
 
 
 class Caution(NamedTuple):
-    """What a cautious answer may cost: `loss` of reward for slack, `room` in all, and the price of breaking a row."""
+    """What a cautious answer may cost: `loss` of reward for slack, `room` in total, and the price of breaking a row."""
 
     loss: float
     room: float
@@ -37,7 +37,7 @@ def _solve_tightened(program: Program, tightening: float, penalty: float, work: 
     if solve_penalised_lp(Program(mu, work.rows, known), penalty, work.lp, work.mix, work.prices) != OPTIMAL:
         return -np.inf
     if not is_mix(work.mix):
-        return -np.inf  # entries so far apart that the program was not really solved
+        return -np.inf  # entries differ so much in size that the program was not really solved
     for i in range(d):
         excess = 0.0
         for a in range(n_arms):
@@ -56,9 +56,9 @@ def write_cautious(
 ) -> bool:
     """Write the optimum, and the answer with as much slack in every unknown row as the loss of reward can buy.
 
-    A little of every arm is mixed in if that keeps half the slack, every known row, and costs at most the room in all:
-    all shares can then grow multiplicatively. Returns whether such an answer exists; the optimum is written even if
-    not, and is the optimum of the penalised program if no mix satisfies the estimated rows.
+    A little of every arm is mixed in if that keeps half the slack, every known row, and costs at most the room in
+    total: all shares can then grow multiplicatively. Returns whether such an answer exists; the optimum is written even
+    if not, and is the optimum of the penalised program if no mix satisfies the estimated rows.
     """
     rows, known, penalty = program.rows, program.known, caution.penalty
     d, n_arms = rows.shape

@@ -1,4 +1,4 @@
-"""When a certificate is to be expected: the number of pulls at which the best plan just reaches its thresholds."""
+"""When to expect a certificate: the number of pulls at which the best plan just reaches its thresholds."""
 
 import math
 
@@ -27,11 +27,11 @@ def stylised_pulls(time: float, delta: float) -> float:
 
 
 def forecast_pulls(search: JointSearch, start: Plan | None, guess: float) -> tuple[float, Plan] | None:
-    """Return the pulls at which a certificate is due were all estimates exact, and the plan that gets there first.
+    """Return the pulls at which a certificate is due if all estimates are exact, and the plan that gets there first.
 
-    Allocation and answer are planned anew for each number of pulls tried, as thresholds that grow with the pulls of
-    every arm make other plans worth while. With a `start`, nothing else is tried; without, every start of the search
-    is. None when no certificate is due within 1e15 pulls.
+    Allocation and answer are planned anew for each number of pulls tried: thresholds grow with the pulls of every arm,
+    so other plans become better. With a `start`, the search begins only there; otherwise from every start. None when no
+    certificate is due within 1e15 pulls.
     """
     if start is not None:
         search.cautious(0.5)  # makes the optimum a witness

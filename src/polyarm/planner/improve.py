@@ -102,7 +102,7 @@ def _price_allocation(scene: Scene, allocation: FloatArray, total: float, pulls_
 
 @kernel
 def _write_elasticities(scene: Scene, answer: FloatArray, work: PlanWork, elasticity_out: FloatArray) -> None:
-    """Write d log-softmin / d log N_a: what one per cent more pulls of each arm would bring, thresholds included."""
+    """Write d log-softmin / d log N_a: what one per cent more pulls of each arm would gain, thresholds included."""
     d, n_arms = scene.rows.shape
     score, worth, model, mixes = work.score, work.score.worth, scene.model, scene.pool.mixes
     effective, noise, row_noise = worth.effective, model.reward_noise, model.row_noise
@@ -141,7 +141,7 @@ def _write_elasticities(scene: Scene, answer: FloatArray, work: PlanWork, elasti
 def _charge_prices(
     scene: Scene, on_rows: float, on_witnesses: float, work: PlanWork, elasticity_out: FloatArray
 ) -> None:
-    """Take off what more pulls add to the thresholds: d L_a / d log N_a."""
+    """Subtract what more pulls add to the thresholds: d L_a / d log N_a."""
     pricing, worth = scene.pricing, work.score.worth
     cost, reward = worth.thresholds.cost, worth.thresholds.reward
     for a in range(elasticity_out.size):

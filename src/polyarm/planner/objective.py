@@ -21,17 +21,17 @@ from polyarm.certify.witnesses import Pool
 from polyarm.model import Model
 from polyarm.polytope.projection import ProjectionWork, make_projection_work
 
-#: Less than any statistic over its threshold; squares and small shares of it still are numbers.
+#: Less than any statistic over its threshold, yet its squares and small shares do not underflow.
 TINY = 1e-100
-#: Differences smaller than this share of what is subtracted are worked out in another way.
+#: Differences smaller than this share of what is subtracted are computed in another way.
 _CANCELLED = 1e-6
 
 
 class MemoryTerms(Scalars):
     """Numbers of a memory.
 
-    `share`: how many of all pulls are still to be planned. `earned`: mean reward of the answers so far. `settled`:
-    spread of the reward term that is there already. `floor`: the least part of an unknown row in a witness's value.
+    `share`: how many of all pulls are still to be planned. `earned`: mean reward of the answers so far. `settled`: the
+    spread that the reward term has already. `floor`: the least part of an unknown row in a witness's value.
     """
 
     share: float
@@ -42,7 +42,7 @@ class MemoryTerms(Scalars):
 
 @struct
 class Memory:
-    r"""What the first part of an exploration has fixed; every entry is already times its share of all pulls.
+    r"""What the first part of an exploration has fixed; every entry is already multiplied by its share of all pulls.
 
     With the planned part's share s, a witness q has the spread
     :math:`e + \sum_a \sigma_a^2 (v_a q_a^2 - 2 u_a q_a + s (q_a - p_a)^2 / w_a)` and the answer the mean reward
@@ -327,7 +327,7 @@ def activate(scene: Scene, k: int, work: PlanWork) -> None:
 
 @kernel
 def value_of(scene: Scene, answer: FloatArray, k: int, work: PlanWork) -> float:
-    """Value of a witness that is not active, worked out in the next place of the trial score."""
+    """Value of a witness that is not active, computed in the next place of the trial score."""
     spare = work.vantage.n_active
     activate(scene, k, work)
     work.vantage.n_active = spare

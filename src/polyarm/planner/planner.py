@@ -24,9 +24,9 @@ _LEAST_ALLOCATION_STEP, _LEAST_ANSWER_STEP = 0.05, 0.02
 _CHALLENGER_GROWTH = 0.1
 #: A plan's own best response is searched to this accuracy, in this many cells at most.
 _RESPONSE_ACCURACY, _RESPONSE_CELLS = 0.1, 40
-#: Values below this tell nothing apart.
+#: Values below this are not told apart.
 _WORTHLESS = 1e-9
-#: Plans are made for a stop at most this many times later than now.
+#: Plans are made for a stop after at most this many times the pulls so far.
 _FARTHEST = 1e6
 
 
@@ -103,7 +103,7 @@ class Planner(ABC):
         return self.respond()
 
     def _answer_cautiously(self, cautious: FloatArray) -> None:
-        """Plan for the cautious answer if that is better off."""
+        """Plan for the cautious answer if its value is higher."""
         plan, other = self.state, self._other
         other.allocation[:] = plan.allocation
         other.answer[:] = cautious
@@ -113,7 +113,9 @@ class Planner(ABC):
             refresh_steps(plan.steps, answer_only=True)
 
     def _challenge(self, cautious: FloatArray) -> None:
-        """Plan afresh and keep the better plan: shares that allocation and answer lose together stay lost."""
+        """Plan afresh and keep the better plan: shares that allocation and answer have both lost never come back on
+        their own.
+        """
         plan, other = self.state, self._other
         other.allocation[:] = 0.5 * cautious + 0.5 / cautious.size
         other.answer[:] = cautious
@@ -133,7 +135,7 @@ class Planner(ABC):
         return float(climb(self.scene, effort, plan.steps, plan.allocation, plan.answer, self._work))
 
     def _add_response(self, evidence: Evidence) -> None:
-        """Look for the witness that hurts a plan, which leads to this evidence, most; add it to the pool."""
+        """Look for the witness that hurts most a plan that leads to this evidence; add it to the pool."""
         pool, witness = self.scene.pool, self._witness
         value, nearest = least_witness(evidence, pool)
         if value > 1e-12 and nearest >= 0:
@@ -144,10 +146,10 @@ class Planner(ABC):
 
 
 class RestPlanner(Planner):
-    """Plans what remains of an exploration by blocks: a value is what each pull earns, of one."""
+    """Plans what remains of an exploration by blocks: a value is the part of the proof that each pull earns."""
 
     def value(self, plan: PlanState) -> float:
-        """The rate at which a plan as it is earns its proof."""
+        """The rate at which a plan earns its proof."""
         return self._climb(plan, 1.0, 0)
 
     def improve(self, plan: PlanState, iterations: int) -> float:
@@ -194,11 +196,11 @@ class WholePlanner(Planner):
         return ratio
 
     def plan(self, steps: int, cautious: FloatArray | None) -> None:
-        """Plan after so many pulls for the stop that was expected, and say anew when that is."""
+        """Plan after so many pulls for the expected stop, and forecast that anew."""
         now = self.state.now
         self._total = max(float(now.expected_stop), float(steps))
         forget(self.scene)
         ratio = self.replan(steps, cautious)
-        # Statistics grow in proportion to the pulls, thresholds hardly: that is when this plan would stop.
+        # Statistics grow in proportion to the pulls and thresholds hardly at all: this is when the plan would stop.
         expected = self._total / max(ratio, _WORTHLESS)
         now.expected_stop = min(max(expected, float(steps)), _FARTHEST * steps)

@@ -6,7 +6,7 @@ from polyarm.certify.blocks import ANCHOR, Start, row_variance
 from polyarm.certify.evidence import Evidence
 from polyarm.planner.objective import Scene
 
-#: At least and at most this many times the pulls since a start are planned to come.
+#: The pulls planned for are at least and at most this many times those since the start.
 _LEAST_REST, _MOST_REST = 0.3, 4.0
 
 

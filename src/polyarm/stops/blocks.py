@@ -1,7 +1,7 @@
 """Blocks of pulls, whose answer and counts are fixed before their first pull, and the stop that tests their sum.
 
-`certify.blocks` has the mathematics. The proof needs two things of the explorer: before each block its answer and
-counts, and every outcome of the block.
+`certify.blocks` has the mathematics. The proof needs two things of the explorer: the answer and counts before each
+block, and every outcome of the block.
 """
 
 from abc import abstractmethod
@@ -41,15 +41,16 @@ _FIRST_CELLS, _MOST_DOUBLINGS = 600, 20
 #: After unresolved searches the least statistic must pass by more, but never by more than this.
 _LARGEST_MARGIN = 0.1
 
-#: Blocks that the record holds, from the first start on; each is 4 % of all pulls at least, more when it fills up.
+#: Blocks that the record holds, from the first start on; each is at least 4 % of all pulls, more as the record fills
+#: up.
 MAX_BLOCKS = 200
 
 
 class BlockNow(Scalars):
     """Where the blocks stand.
 
-    `told` outcomes were in when the block under way was fixed; `recorded` blocks are complete; `n_starts` starts were
-    made; `winner` is the start that proved the answer, or -1.
+    `told` outcomes were known when the block under way was fixed; `recorded` blocks are complete; `n_starts` starts
+    were made; `winner` is the start that proved the answer, or -1.
     """
 
     told: float
@@ -93,7 +94,7 @@ def make_block(model: Model) -> Block:
 
 @kernel
 def take_next(block: Block) -> int:
-    """Hand out the arm of which the largest part of its count is left; -1 when all have been."""
+    """Hand out the arm with the largest part of its count left; -1 if none is left."""
     left, counts, arm = block.left, block.counts, -1
     for a in range(left.size):
         if left[a] > 0.0 and (arm < 0 or left[a] * counts[arm] > left[arm] * counts[a]):
@@ -121,7 +122,7 @@ def close_block(estimates: Estimates, model: Model, block: Block) -> None:
     """Record the block that has just been completed, if there is a start, and room."""
     record, k = block.record, block.now.recorded
     if block.now.n_starts == 0 or k == block.record.told.size:
-        return  # nothing to add to, or (after more pulls than anyone makes) no room to prove anything more
+        return  # no start to add to, or (after more pulls than anyone makes) no room
     record.told[k] = block.now.told
     for a in range(block.counts.size):
         record.answers[k, a] = block.answer[a]
@@ -137,7 +138,7 @@ def close_block(estimates: Estimates, model: Model, block: Block) -> None:
 def weigh_start(
     start: Start, model: Model, pool: Pool, evidence_out: Evidence, answer_out: FloatArray
 ) -> tuple[float, float]:
-    """Write where a start stands, its evidence and its average; returns the least ratios of costs and of rewards.
+    """Write a start's standing, evidence and average answer; returns the least ratios of costs and of rewards.
 
     Each is a statistic over its threshold, against the witnesses known: both must exceed one.
     """
@@ -221,7 +222,7 @@ class BlocksStop(CertifiedStop):
         now.due = int(now.steps + block.counts.sum())
 
     def show(self, start: Start, proved: bool = False) -> None:
-        """Make a start's test the one whose statistic and threshold are read."""
+        """Show a start's test in the round's statistic and threshold."""
         if start.terms.weight > 0.0:
             self.write_reading(float(start.terms.ratio), float(start.terms.reward_threshold), proved)
 
@@ -237,7 +238,7 @@ class BlocksStop(CertifiedStop):
         """Test every start with blocks on record; True when one proves its average, which becomes the answer."""
         block, work = self.block, self.work
         if block.now.recorded == MAX_BLOCKS:
-            return False  # blocks that are not on record could not be shown to anyone
+            return False  # a certificate could not show blocks that are not on record
         for j, start in enumerate(self.begun):
             if start.terms.weight == 0.0:
                 continue
@@ -252,7 +253,7 @@ class BlocksStop(CertifiedStop):
         return False
 
     def _decide(self, start: Start) -> bool:
-        """Search for a witness against a start that has beaten all that are known."""
+        """Search for a witness against a start that has beaten all known ones."""
         doublings = min(int(self.state.now.unresolved), _MOST_DOUBLINGS)
         budget = min(self.rule.max_cells, _FIRST_CELLS << doublings)
         outcome = self.search(self.rule.decide(start.terms.reward_threshold, budget))

@@ -1,7 +1,7 @@
 """The certified stop: looks at the data when a look is due, and ends the exploration only with a proof.
 
-It stands outside the compiled step: the loop plays until `round.now.due` and Python calls `look`. What costs time here
-are the kernels that it calls: the planner for a candidate, the search for witnesses, a few linear programs.
+It stands outside the compiled step: the loop plays until `round.now.due` and Python calls `look`. The time goes into
+the kernels that it calls: the planner for a candidate, the search for witnesses, a few linear programs.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -34,7 +34,7 @@ _LEAST_TEST_GROWTH = 0.002
 _MOST_TEST_GROWTH = 0.02
 #: How much of the way to the expected stop may pass without a test.
 _SHARE_OF_WAY = 0.25
-#: Pulls grow by this share if all known witnesses are beaten and yet the proof failed: the next try may be as dear.
+#: Pulls grow by this share if all known witnesses are beaten but the proof failed: the next try may cost as much.
 _COSTLY_TEST_GROWTH = 0.01
 #: Pulls grow by this share between reviews of the candidate answers.
 REVIEW_GROWTH = 0.04
@@ -42,14 +42,14 @@ REVIEW_GROWTH = 0.04
 _ATTEMPTS = 4
 _SHARPNESS = 40.0
 _ITERATIONS = 60
-#: Below this share of the threshold no test is worth its price.
+#: Below this share of the threshold no test is worth its cost.
 _WORTH_TESTING = 0.6
 _LEAST_STEP = 0.02
 #: After an unresolved search the pool must pass by this much more before the next one.
 MARGIN_GROWTH = 0.02
 #: Shares below this are left out of an answer if the proof allows it: nobody wants to serve one request in a thousand.
 SMALL_SHARE = 2e-3
-#: What a cautious answer may lose, and what it may cost in all, as shares of r.
+#: What a cautious answer may lose, and what it may cost in total, as shares of r.
 _LOSS, _ROOM = 0.5, 0.75
 
 
@@ -116,7 +116,7 @@ def make_stop_state(model: Model, answer: FloatArray) -> StopState:
 
 
 def make_stop_work(pricing: Pricing, estimates: Estimates, model: Model, pool: Pool) -> StopWork:
-    """Allocate the scratch; its scene shows the estimates as they are at any time."""
+    """Allocate the scratch; its scene always shows the current estimates."""
     d, n_arms = model.known_rows.shape
     scene = Scene(estimates.mu_hat, estimates.columns[1:], model, pool, pricing, make_memory(n_arms, d))
     return StopWork(
@@ -131,7 +131,7 @@ def make_stop_work(pricing: Pricing, estimates: Estimates, model: Model, pool: P
 
 @kernel
 def adopt(evidence: Evidence, worth: Worth, pool: Pool, other: FloatArray, answer: FloatArray, steps: Steps) -> None:
-    """Replace the candidate by another answer if that is better off."""
+    """Replace the candidate by another answer if that is closer to a proof."""
     held = least_ratio(evidence, worth, pool, answer)
     offered = least_ratio(evidence, worth, pool, other)
     if offered > held or held < 1e-9:
@@ -153,9 +153,9 @@ def _breaks_rows(evidence: Evidence, mix: FloatArray) -> bool:
 
 
 def schedule_test(steps: int, statistic: float, threshold: float) -> float:
-    """The number of pulls at which the next test is due: soon when the last one, with these readings, was close.
+    """The number of pulls at which the next test is due: soon if the last one, with these readings, was close.
 
-    Statistics grow in proportion to the pulls, so that the proof is about (threshold / statistic - 1) t pulls away.
+    Statistics grow in proportion to the pulls, so the proof is about (threshold / statistic - 1) t pulls away.
     """
     way = threshold / max(statistic, 1e-9 * threshold) - 1.0
     if way <= 0.0:
@@ -164,7 +164,7 @@ def schedule_test(steps: int, statistic: float, threshold: float) -> float:
 
 
 class Stop(Protocol):
-    """What an exploration that stops with a proof needs beside its sampling rule."""
+    """The stop of an exploration that ends with a proof."""
 
     #: What a saved session keeps of it: structs, in a NamedTuple.
     saved: Any
@@ -176,10 +176,12 @@ class Stop(Protocol):
         """Look at the data: conclude in `round.now.status`, or say in `round.now.due` when to look again."""
 
     def expected_stop(self) -> float | None:
-        """The pulls at which a proof is expected, or None where nothing plans for one."""
+        """The pulls at which a proof is expected; None if nothing plans for one."""
 
     def winning_blocks(self) -> tuple[StartPlan, Record] | None:
-        """The start that proved the answer, with its blocks; None while there is none, or if all outcomes prove it."""
+        """The start that proved the answer, with its blocks; None before there is one, or if all outcomes prove the
+        answer.
+        """
 
 
 class Saved(NamedTuple):
@@ -197,7 +199,7 @@ class CertifiedStop:
         model: The problem.
     """
 
-    #: Whether candidates far from passing are improved at a review: nothing else proposes better ones.
+    #: Whether reviews improve candidates that are far from passing; a rule that plans proposes better ones.
     _improves_far_candidates = True
 
     def __init__(self, rule: CertifiedRule, round: Round, model: Model) -> None:
@@ -219,7 +221,7 @@ class CertifiedStop:
         return None
 
     def look(self) -> None:
-        """Review when due, plan if the rule does, test, and say when to look again."""
+        """Review if due, plan if the rule plans, test, and say when to look again."""
         round, stop = self.round, self.state
         steps = int(round.now.steps)
         self.weigh()
@@ -239,10 +241,10 @@ class CertifiedStop:
             round.now.status = INFEASIBLE if infeasible else STOPPED
 
     def write_reading(self, ratio: float, threshold: float, proved: bool) -> None:
-        """Write where the test stands, for every display: the only pair of numbers that is shown.
+        """Write the statistic and the threshold of the test: the one pair of numbers that every display shows.
 
-        `ratio` looks at known witnesses only. Until an answer is proved an unknown one may stand below the threshold,
-        so that no more than the threshold is shown.
+        `ratio` looks at known witnesses only. Until the answer is proved, an unknown witness may be below the
+        threshold, so the statistic shown is at most the threshold.
         """
         now = self.round.now
         now.threshold = threshold
@@ -252,7 +254,7 @@ class CertifiedStop:
         """Plan what to sample: nothing, as the sampling rule does not need it."""
 
     def weigh(self) -> None:
-        """Work out thresholds and evidence for the pulls made so far."""
+        """Compute thresholds and evidence for the pulls made so far."""
         scene, work = self.work.scene, self.work
         weigh_pulls(self.rule.pricing, self.round.estimates.pulls, work.worth)
         write_pooled_evidence(scene.mu, scene.rows, self.model, work.worth, self.state.answer, work.evidence)
@@ -261,7 +263,7 @@ class CertifiedStop:
         return float(least_ratio(self.work.evidence, self.work.worth, self.state.pool, answer))
 
     def adopt(self, other: FloatArray) -> None:
-        """Take another answer as the candidate if it is better off."""
+        """Take another answer as the candidate if it is closer to a proof."""
         adopt(self.work.evidence, self.work.worth, self.state.pool, other, self.state.answer, self.state.steps)
 
     def review(self) -> bool:
@@ -343,7 +345,7 @@ class CertifiedStop:
         return int(outcome)
 
     def _drop_small_shares(self) -> None:
-        """Leave arms of negligible share out of a proved answer, if what remains is proved as well."""
+        """Drop arms of negligible share from a proved answer, if the rest is proved as well."""
         work, answer = self.work, self.state.answer
         candidate = np.zeros_like(answer)
         drop_small_shares(answer, SMALL_SHARE, candidate)

@@ -1,4 +1,4 @@
-"""Thresholds beta(t, delta): a visible, recorded setting of every explorer that stops on a likelihood ratio."""
+"""Thresholds beta(t, delta): a setting of every explorer that stops on a likelihood ratio, recorded with its runs."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The stops that plan: what comes next is chosen so that the proof comes as early as possible.
+"""The stops that plan: they choose the next pulls so that the proof comes as early as possible.
 
 Allocation and answer are planned together (`planner.planner`) against the witnesses met so far. `PlannedBlocks`, of the
 averaged certificate, plans the pulls that remain since a start; a block's answer and counts are fixed beforehand.
@@ -37,7 +37,7 @@ _INERTIA = 0.85
 _EVEN = 0.1
 #: The first start comes when the plan has this share of the pulls that it expects to need.
 START_AT = 0.2
-#: A later start comes when there are this many times as many pulls as at the last.
+#: A later start comes when the pulls are this many times those at the last.
 _RESTART_AT = 4.0
 #: The smallest shares of a block's answer are left out if that costs next to nothing.
 _NEXT_TO_NOTHING = 0.005
@@ -50,7 +50,9 @@ def expected_pricing(terms: Terms, model: Model) -> Pricing:
 
 
 def least_pulls(model: Model) -> float:
-    """Return how many times sqrt(pulls) every arm is pulled, whatever the plan: fewer each the more arms there are."""
+    """Return the multiple of sqrt(pulls) that every arm is pulled, whatever the plan: smaller the more arms there
+    are.
+    """
     return 2.0 / math.sqrt(model.reward_noise.size)
 
 
@@ -148,7 +150,7 @@ class PlannedBlocks(BlocksStop):
         return best
 
     def _set_scene(self, start: Start | None) -> None:
-        """Set what is planned for: what remains of a start, or everything before there is one."""
+        """Set what is planned for: the rest of a start, or everything if there is no start yet."""
         scene = self._planner.scene
         cost, reward = expect_thresholds(self.starts[0])
         if start is None or start.terms.weight == 0.0:
@@ -168,7 +170,9 @@ class PlannedBlocks(BlocksStop):
         normalise(allocation)
 
     def _consider_start(self, steps: float, rate: float) -> None:
-        """Begin a start when the plan is worth one: the first when enough is known, later ones when much more is."""
+        """Begin a start if the plan is worth one: the first when enough is known, later ones when much more is
+        known.
+        """
         block, j = self.block, len(self.begun)
         if j == len(self.starts) or not steps * rate >= START_AT:
             return

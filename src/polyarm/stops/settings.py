@@ -1,4 +1,4 @@
-"""Settings of the certified stop, shared by `certex` and by every explorer that is told to stop by it."""
+"""Settings of the certified stop, shared by `certex` and every explorer with stopping=certified."""
 
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ class CertifiedSettings(Checked):
         return True
 
     def make_terms(self, model: Model) -> Terms:
-        """Fix what a certificate of this explorer is made with."""
+        """Fix the constants of this explorer's certificate."""
         return self._share_delta(model, pooled=model.delta, averaged=0.0)
 
     def _share_delta(self, model: Model, pooled: float, averaged: float) -> Terms:
@@ -45,7 +45,7 @@ class CertifiedSettings(Checked):
         )
 
     def make_stop(self, model: Model, state: Any) -> Stop | None:
-        """Make the stop for an exploration's state; None where the explorer's own test decides."""
+        """Make the stop for an exploration's state; None if the explorer's own test decides."""
         if not self.stops_certified():
             return None
         return CertifiedStop(self.make_terms(model).make_rule(model), state.round, model)

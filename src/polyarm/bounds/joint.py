@@ -275,9 +275,7 @@ class JointSearch:
         return self._confirm(plan, fixed, _CERTIFYING, _CERTIFYING_CELLS)
 
     def _confirm(self, plan: Plan, fixed: bool, accuracy: float, max_cells: int) -> tuple[Plan, Response]:
-        """Search for a plan's best response; if it costs much, polish and search again. Returns the best proved
-        plan.
-        """
+        """Search for a plan's best response; polish and search again if it costs much. Return the best proof."""
         found = []
         for _ in range(_REPEATS):
             hoped = plan.value

@@ -52,9 +52,7 @@ def make_truth(problem: Problem, means: FloatArray, costs: FloatArray) -> Truth:
 
 
 def expected_samples(time: float, delta: float) -> float:
-    """Return T log(1/(2.4 delta)), the least expected samples of an explorer that errs with probability delta at
-    most.
-    """
+    """Return T log(1/(2.4 delta)), the least expected samples of explorers that err with probability delta."""
     return time * max(math.log(1.0 / (2.4 * delta)), 0.0)
 
 

@@ -378,9 +378,7 @@ def _steepest(cuts: Cuts, look: Look, box: Box, n_movers: int) -> tuple[int, int
 
 @kernel
 def _move_shares(scale: float, cuts: Cuts, look: Look, box: Box) -> None:
-    """Lower the convex function: move shares repeatedly from the arm with the highest slope to the one with the
-    lowest.
-    """
+    """Lower the convex function by moving shares from the arm with the highest slope to that with the lowest."""
     low, high, mix, x, n = box.low, box.high, box.mix, look.x, look.n
     movers = 0
     for a in range(mix.size):
@@ -416,9 +414,7 @@ def _stiffen(cuts: Cuts, look: Look) -> None:
 
 @kernel
 def _bound_box(lower: float, cut: float, scale: float, work: SearchWork) -> float:
-    """Raise a lower bound on g over the box by looking for good prices, until it exceeds the cut or can rise no
-    more.
-    """
+    """Raise a lower bound on g over the box by better prices, until it exceeds the cut or can rise no more."""
     cuts, look, box = work.cuts, work.look, work.box
     for k in range(look.held.size):
         look.held[k] = 0.0

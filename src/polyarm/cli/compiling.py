@@ -10,12 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from polyarm._compile import CACHE_FOLDER
 from polyarm.warm import JOBS, Job, News, missing, play, warm, watch_compiling
 
-#: Compiling that takes less is not worth a word.
+#: Seconds of compiling that go unmentioned.
 _LEAST_SECONDS = 0.5
 
 
 def prepare(jobs: Sequence[Job]) -> None:
-    """Compile in this process what jobs need, if it is not cached, before a display of its own begins."""
+    """Compile in this process what jobs need and the cache lacks, before another display begins."""
     left = missing(jobs)
     if left:
         with say_compiling(sum(job.seconds for job in left)):
@@ -50,14 +50,14 @@ def say_compiling(seconds: int | None = None) -> Iterator[None]:
 
 
 def say_served_soon() -> None:
-    """Say that a server that is about to start compiles first, if it does."""
+    """Say that a server compiles before it starts, if it does."""
     if missing([JOBS["certex"]]):
         text = "compiling kernels (once per version, a minute or so); /healthz says `ready` when that is done"
         Console(stderr=True).print(text, highlight=False, soft_wrap=True)
 
 
 def after_a_moment(tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Pass kernels on only once compiling has taken a moment."""
+    """Report kernels only once compiling has taken a moment."""
     begun = 0.0
 
     def tell_later(kernel: str) -> None:
@@ -70,7 +70,7 @@ def after_a_moment(tell: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def show_warming(jobs: Sequence[Job], quiet: bool) -> dict[str, float]:
-    """Do jobs ahead with a bar that names what is being compiled; return the seconds that each took."""
+    """Do jobs with a bar that names what is being compiled; return the seconds that each took."""
     console = Console(stderr=True, quiet=quiet)
     seconds: dict[str, float] = {}
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))

@@ -95,7 +95,7 @@ def run(
     if certificate is not None and stopped:
         from polyarm.engine.certificate import write_certificate
 
-        write_certificate(exploration.session, certificate)  # first: what it does not confirm is not called proved
+        write_certificate(exploration.session, certificate)  # first: only what it confirms is called proved
     report.show_run(exploration, as_json)
     if plot is not None:
         from polyarm.report.plots import plot_run
@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output went away: nothing left to say, and nobody to say it to.
+        # The reader of our output is gone: there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as error:  # noqa: BLE001  (told apart below; anything unexpected is raised again)
@@ -221,7 +221,7 @@ def _explain(error: Exception) -> NoReturn:
     describe = getattr(error, "format_message", None)  # a usage error of the command-line parser
     if describe is not None:
         message, context = " ".join(describe().split()), getattr(error, "ctx", None)
-        if message:  # otherwise nothing was asked for, and the help has been printed
+        if message:  # otherwise no command was given, and the help has been printed
             hint = "" if context is None else f"; see {context.command_path} --help"
             print(f"polyarm: {message.rstrip('.')}{hint}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 2))

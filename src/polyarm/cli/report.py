@@ -1,4 +1,4 @@
-"""What the commands print: tables for people on standard output, or JSON for programs."""
+"""Output of the commands: tables for people on standard output, or JSON for programs."""
 
 import json
 import math
@@ -40,7 +40,7 @@ def note(text: str, as_json: bool) -> None:
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """Format a count or mean; a missing one is infinite: the horizon came first."""
+    """Format a count or mean; None is infinite: the horizon came first."""
     return "inf" if value is None else f"{value:,.{digits}f}"
 
 
@@ -118,7 +118,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
 
 
 def describe_result(session: Session, answer: Recommendation | None, *assumptions: str) -> Description:
-    """Describe an answer, or why there is none: that rests on `assumptions`, too."""
+    """Describe an answer, or why there is none; that, too, rests on `assumptions`."""
     if answer is not None:
         return describe(answer)
     return Description(claims=(session.claim_infeasible().under(*assumptions),) if session.infeasible else ())
@@ -151,7 +151,7 @@ def show_claim(claim: Claim) -> None:
 
 
 def show_verification(result: Verification, path: str, assumptions: tuple[str, ...], as_json: bool) -> None:
-    """Report whether a certificate holds, and what it assumes beside what every one does."""
+    """Report whether a certificate holds, and what it assumes beyond what every certificate does."""
     if as_json:
         print_json(
             {"certificate": path, "valid": result.valid, "proved": result.proved, "verdict": result.verdict}

@@ -89,7 +89,7 @@ def demo(
     given = parse_settings(settings or (["r=0.05"] if instance == "router" else []))
     changes, own = split_settings(given)
     chosen = load_instance(instance).with_problem(**changes)
-    make_plan("certex", chosen.problem, own)  # a mistake is told before anything is served
+    make_plan("certex", chosen.problem, own)  # report mistakes before anything is served
     set_up_logs(as_json=False, level="warning")
     say_served_soon()
     with tempfile.TemporaryDirectory(prefix="polyarm-demo-") as folder:

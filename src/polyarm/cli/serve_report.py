@@ -39,7 +39,7 @@ def show_served(server: "Server") -> None:
 
 
 def run_until_stopped(server: "Server") -> None:
-    """Run a server until a signal stops it: what was asked of it is done then, and it is not an error."""
+    """Run a server until a signal stops it, which is not an error; requests under way are finished first."""
     try:
         server.run()
     except KeyboardInterrupt:
@@ -47,7 +47,7 @@ def run_until_stopped(server: "Server") -> None:
 
 
 def leave(server: "Server") -> None:
-    """End the program, when all is done: an interpreter cannot end by itself while a compiler runs."""
+    """End the program: an interpreter cannot end by itself while a compiler runs."""
     if server.is_compiling:
         sys.stderr.flush()
         os._exit(0)
@@ -62,7 +62,7 @@ def check_origins(origins: Sequence[str]) -> tuple[str, ...]:
 
 
 def open_page(url: str) -> None:
-    """Open a page in a browser, where there is one."""
+    """Open a page in a browser, if there is one."""
     try:
         webbrowser.open(url)
     except webbrowser.Error as error:

@@ -9,7 +9,7 @@ _EXAMPLES = {"--set": "r=0.1", "--cost": "price=0.3", "--control": "small=0.5,la
 
 
 def parse_settings(arguments: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """Return the values by name; values stay text, those who use them convert and check them."""
+    """Return the values by name, as text: whoever uses them converts and checks them."""
     settings: dict[str, Any] = {}
     for argument in arguments:
         name, separator, value = argument.partition("=")

@@ -36,7 +36,7 @@ def show_created(study: Study, as_json: bool) -> None:
 
 
 def check_form(study: Study, path: Path) -> None:
-    """Raise when a spreadsheet cannot be written: trials that are handed out are not taken back."""
+    """Raise if a spreadsheet cannot be written, before trials are handed out: they are not taken back."""
     form_columns(study.problem)
     if path.is_dir():
         raise InvalidInput(f"{path}: expected a file name, but this is a folder")
@@ -78,7 +78,7 @@ def show_trials(study: Study, trials: Sequence[Trial], as_json: bool) -> None:
 
 
 def show_told(results: Sequence[Told], as_json: bool) -> None:
-    """Report what became of tells."""
+    """Report the results of tells."""
     if as_json:
         print_json([asdict(told) for told in results])
     elif len(results) == 1:

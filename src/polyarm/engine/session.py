@@ -287,9 +287,7 @@ class Session:
         return Case(self.problem, self.plan.model, self.plan.terms)
 
     def final_mix(self) -> FloatArray | None:
-        """The mix to use if sampling ends now: the answer, else a certified rule's best safe mix, else the
-        candidate.
-        """
+        """The mix to use if sampling ends now: the answer, else the best safe mix, else the candidate."""
         if not self.certified or self.stopped:
             return self.policy
         safe = self.safe_mix()

@@ -103,7 +103,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Guess:
-    """What is expected of a truth: every mean and cost between those of two instances that agree on all else.
+    """A guess of a truth: every mean and cost lies between those of two instances that agree on everything else.
 
     `has_ranges` says whether any was stated as a range.
     """
@@ -123,7 +123,7 @@ class Guess:
 
     def _between(self, mu_shares: FloatArray, cost_shares: FloatArray) -> Instance:
         low, high = self.low, self.high
-        # Round-off must not lead beyond the high end: it may be the largest mean that a family has.
+        # Round-off must not pass the high end: it may be the largest mean that a family has.
         mu = np.minimum(low.mu + mu_shares * (high.mu - low.mu), high.mu)
         return Instance(low.name, low.source, low.problem, mu, low.A + cost_shares * (high.A - low.A))
 
@@ -133,7 +133,7 @@ def _require_means_in_domain(problem: Problem, mu: FloatArray) -> None:
     outside = (mu < family.low) | (mu > family.high)
     wanted = f"from {family.low:g} to {family.high:g}"
     if family.low > -np.inf and family.high == np.inf:
-        outside |= mu == family.low  # the only member with that mean is no distribution of this kind
+        outside |= mu == family.low  # no distribution of this family has that mean
         wanted = f"above {family.low:g}"
     if outside.any():
         raise InvalidInput(f"mu: expected means {wanted} for family {problem.family!r}, got {mu[outside].tolist()}")

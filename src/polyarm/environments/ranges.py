@@ -13,7 +13,7 @@ SCALED_MEANS = re.compile(r"mu_times_(\d+)")
 def name_range(table: dict[str, Any]) -> str | None:
     """Return the first entry of an instance's table that is a range, in words; None when there is none.
 
-    None, too, if some entry is a list but no pair: that is a mistake, and not one about ranges.
+    Also None if some entry is a list but not a pair: that is another mistake.
     """
     lists = list(_lists(table))
     if not lists or any(len(entry) != 2 for _, entry in lists):
@@ -40,7 +40,7 @@ def _means_keys(table: dict[str, Any]) -> list[str]:
 
 
 def _rows(table: dict[str, Any]) -> list[list[Any]]:
-    """Return the rows of A that are lists; what else A may be is refused where numbers are read."""
+    """Return the rows of A that are lists; anything else is refused where numbers are read."""
     rows = table.get("A")
     return [row if isinstance(row, list) else [] for row in rows] if isinstance(rows, list) else []
 

@@ -85,7 +85,7 @@ def cost_names(problem: Problem) -> tuple[str, ...]:
 
 
 def _arm_labels(problem: Problem) -> dict[str, int]:
-    """Return what may stand for each arm; where names are numbers, an index would be taken for a name."""
+    """Return the labels of each arm: its name and its index, but no index if some name is a number."""
     labels = {name: index for index, name in enumerate(problem.arms)}
     if not any(name.isdecimal() for name in problem.arms):
         labels |= {str(index): index for index in range(problem.n_arms)}

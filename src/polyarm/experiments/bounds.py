@@ -1,4 +1,4 @@
-"""`lower_bounds`: everything that is known about how hard an instance is."""
+"""`lower_bounds`: how hard an instance is, by every bound."""
 
 from typing import Any
 

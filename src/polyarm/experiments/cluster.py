@@ -14,7 +14,7 @@ from polyarm.rules.registry import load_explorer_source
 if TYPE_CHECKING:
     from distributed import Client
 
-#: The name of a cluster that is started for the sweep, on this machine, one process per core.
+#: The name of a cluster that the sweep starts on this machine, one process per core.
 LOCAL = "local"
 #: Seconds to wait for a scheduler to answer.
 _PATIENCE = 15
@@ -74,7 +74,7 @@ class ClusterRunner:
 
 
 class _Parcel(NamedTuple):
-    """An entry as it travels: without what was prepared here, and with the text of an explorer of one's own."""
+    """An entry as it travels: without what was prepared here, with the text of the user's own explorer."""
 
     entry: Entry
     source: str | None
@@ -86,7 +86,7 @@ class _Parcel(NamedTuple):
 
 
 def _run_there(parcel: _Parcel, seeds: range, wanted: str) -> PieceResult:
-    """Run a piece on a worker, unless it would compute something else than this machine."""
+    """Run a piece on a worker; raises if it would compute something else than the sender."""
     if code_version() != wanted:
         raise InvalidInput(
             f"a worker of the cluster runs {code_version()}, but this machine {wanted}: install the same"

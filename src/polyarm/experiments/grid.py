@@ -16,7 +16,7 @@ from polyarm.errors import InvalidInput
 
 #: Tables hold seeds as 64-bit integers.
 _LARGEST_SEED = 2**62
-#: A run is looked after every so many pulls, so that one of millions can be given up half-way.
+#: A run is checked every so many pulls, so that one of millions can be given up half-way.
 _SLICE = 50_000
 
 
@@ -48,7 +48,7 @@ class Entry:
 
     @cached_property
     def prepared(self) -> tuple[Instance, Plan]:
-        """The instance under the settings, and the explorer made ready for it; raises when they do not fit."""
+        """The instance under the settings, and the explorer prepared for it; raises if they do not fit."""
         return plan_run(self.instance, self.explorer, self.settings, self.allow_infeasible)
 
     @property
@@ -91,13 +91,13 @@ def make_grid(
 
 
 def load_kernels(entry: Entry) -> None:
-    """Compile or load what an entry needs: outside the clock and outside the threads, where compiling is slow."""
+    """Compile or load what an entry needs, before the clock and the threads start: compiling in threads is slow."""
     instance, plan = entry.prepared
     Exploration(instance, plan, entry.first_seed).advance_to(plan.problem.n_arms + 1)
 
 
 class Watch(Protocol):
-    """Looks after runs while they go on."""
+    """Watches runs under way."""
 
     def check(self) -> None:
         """Raise to give a run up; called every so many pulls."""
@@ -122,7 +122,7 @@ def run_piece(entry: Entry, seeds: range, watch: Watch | None = None) -> PieceRe
 
 
 def _play_out(exploration: Exploration, horizon: int, watch: Watch | None) -> None:
-    """Play to the end in slices; how a run is cut does not change it."""
+    """Play to the end in slices, which do not change the run."""
     limit = 0
     while exploration.session.steps == limit < horizon:
         limit = min(limit + _SLICE, horizon)

@@ -30,12 +30,12 @@ _RELAXATION = 0.05
 #: Simulated runs give up after this many times the forecast.
 _PATIENCE = 4.0
 _LONGEST_RUN = 20_000_000
-#: The averaged certificate takes about this many times the pulls that it would if all estimates were exact: its answer
-#: is an average, and the first blocks know little (`docs/plan.md` has the measurement).
+#: The averaged certificate takes about this many times the pulls that it would take with exact estimates: its answer is
+#: an average, and the first blocks know little (`docs/plan.md` has the measurement).
 _LEARNING = 1.6
-#: Where the search for a number of pulls begins when nothing is known of it.
+#: The search for a number of pulls begins here if nothing is known of it.
 _SOME_PULLS = 1e4
-#: Truths drawn from ranges are summed up by these quantiles.
+#: Truths drawn from ranges are summarised by these quantiles.
 QUANTILES = (0.1, 0.5, 0.9)
 _DRAWS = 20
 _DRAWING_SEED = 0
@@ -104,7 +104,7 @@ def plan(
 
 
 class _Work:
-    """Counts what is done of so many steps, and tells it."""
+    """Counts the steps done, and reports them."""
 
     def __init__(self, steps: int, progress: Progress | None) -> None:
         self._steps = steps
@@ -147,11 +147,11 @@ def _check_plannable(problem: Problem, tolerances: list[float], deltas: list[flo
             raise InvalidInput("r = 0: nothing can be certified without a tolerance; choose r > 0")
         check_certifiable(problem.replace(r=tolerance))
     for level in deltas:
-        problem.replace(delta=level)  # raises when it is no probability
+        problem.replace(delta=level)  # raises if it is not a probability
 
 
 def _find_guess(guess: Any, mu: Any, costs: Any) -> Guess:
-    """Return the guess that a plan is made for, whatever it was given as."""
+    """Return the guess that a plan is made for, in whatever form it was given."""
     if isinstance(guess, Problem):
         instance = _guess_problem(guess, mu, costs)
         return Guess(instance, instance, has_ranges=False)
@@ -167,7 +167,7 @@ def _find_guess(guess: Any, mu: Any, costs: Any) -> Guess:
 
 
 def _guess_problem(problem: Problem, mu: Any, costs: Any) -> Instance:
-    """Return a problem with the truth that is expected of it, given here or to its template."""
+    """Return a problem with its guessed truth, given here or to its template."""
     if mu is not None:
         problem = problem.with_guess(mu, () if costs is None else costs)
     elif costs is not None:
@@ -315,7 +315,7 @@ def _survey(
     delta: float,
     advance: Callable[[int], None],
 ) -> dict[str, Any]:
-    """Forecast for every feasible truth drawn from the ranges, and sum up by quantiles."""
+    """Forecast for every feasible truth drawn from the ranges, and summarise by quantiles."""
     surveyed = []
     for tolerance in tolerances:
         rows = []
@@ -335,7 +335,7 @@ def _survey(
 
 
 def _quantiles(values: list[float | None]) -> list[float | None]:
-    """Return the quantiles of what was met, never between two values: one of them may be infinite (None)."""
+    """Return quantiles of these values, never between two of them: one may be infinite (None)."""
     if not values:
         return [None] * len(QUANTILES)
     numbers = [math.inf if value is None else value for value in values]

@@ -1,4 +1,4 @@
-"""What many explorations showed: runs by cell, their summary, and their table on disk."""
+"""The results of many explorations: runs by cell, their summary, and their table on disk."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -153,7 +153,7 @@ def restore_run(row: dict[str, Any]) -> RunRecord:
 
 
 def run_schema() -> "pa.Schema":
-    """Return the columns of `describe_run`: the same types whatever the rows happen to hold."""
+    """Return the columns of `describe_run`: the same types for all rows."""
     import pyarrow as pa  # noqa: PLC0415  (an optional dependency)
 
     return pa.schema(

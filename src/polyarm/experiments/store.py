@@ -28,14 +28,14 @@ from polyarm.experiments.results import (
 _LOG = logging.getLogger("polyarm")
 
 
-#: The package, and its rooms that only show what was computed.
+#: The package, and its rooms that only show results.
 _ROOT = Path(__file__).parent.parent
 _SHOWING = {"cli", "papers", "report", "claims.py", "figures.py", "_html.py", "service", "studies"}
 
 
 @cache
 def code_version() -> str:
-    """Name the code that computes runs: runs of other code are never mixed with ours."""
+    """Name the code that computes runs: runs of different code are never mixed."""
     digest = hashlib.sha256()
     for path in sorted(path.relative_to(_ROOT) for path in _ROOT.rglob("*.py")):
         if path.parts[0] not in _SHOWING:
@@ -63,7 +63,7 @@ def entry_key(entry: Entry) -> str:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder until the block ends; a process that is killed lets go of it."""
+    """Keep other processes out of a folder until the block ends, or until this process is killed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("w")
@@ -97,7 +97,7 @@ class PieceStore:
         write_whole(folder / f"{seeds.start:09d}-{seeds.stop - 1:09d}-{_hash(content)}.parquet", content)
 
     def read(self, key: str) -> dict[int, RunRecord]:
-        """Return all finished runs of the entry with this key, by seed; a damaged piece is told and left out."""
+        """Return all finished runs of the entry with this key, by seed; a damaged piece is reported and left out."""
         from pyarrow import BufferReader, parquet  # noqa: PLC0415  (an optional dependency)
 
         runs: dict[int, RunRecord] = {}

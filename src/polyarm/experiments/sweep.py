@@ -1,4 +1,4 @@
-"""Run a declared grid; what is finished is kept, so that a killed sweep goes on where it was."""
+"""Run a declared grid; finished pieces are kept, so that a killed sweep goes on where it was."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """The runs of a grid, and what it took this time: `steps` computed now in `seconds`, and `reused` runs found."""
+    """The runs of a grid: `steps` were computed now in `seconds`, and `reused` runs were found on disk."""
 
     simulation: Simulation
     steps: int
@@ -66,7 +66,7 @@ def run_sweep(
 
 
 def _check_explorers(entries: Iterable[Entry]) -> None:
-    """Raise, before anything runs, for what cannot run and for two explorers of one name: who could tell them apart?"""
+    """Raise, before anything runs, for what cannot run and for two explorers of the same name."""
     sources: dict[str, str | None] = {}
     for entry in entries:
         explorer = entry.prepared[1].explorer
@@ -104,7 +104,7 @@ class _Collection:
         return SweepOutcome(Simulation(tuple(map(self._cell, self._entries))), steps, seconds, reused)
 
     def _find_missing(self) -> list[tuple[Entry, range]]:
-        """Take what is on disk, and list what is not in pieces."""
+        """Take the runs that are on disk, and list the others in pieces."""
         missing: list[tuple[Entry, range]] = []
         claimed: dict[str, set[int]] = {}
         for entry in self._entries:

@@ -48,7 +48,7 @@ def load_sweep(path: str | Path) -> list[Entry]:
 
 
 def _refuse_doubles(entries: list[Entry]) -> None:
-    """Raise when the table could not tell two things apart, or would show one twice."""
+    """Raise if two entries would look the same in the table."""
     instances: dict[str, Instance] = {}
     keys: dict[str, Entry] = {}
     for entry in entries:

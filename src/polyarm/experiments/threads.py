@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from polyarm.experiments.grid import Entry, PieceResult, check_count, load_kernels, run_piece
 
-#: How often, in seconds, progress is told while no piece ends.
+#: Seconds between reports of progress while no piece ends.
 _BEAT = 0.2
 
 
@@ -50,13 +50,13 @@ def _collect(
     waiting: dict[Future[PieceResult], tuple[Entry, range]], timeout: float
 ) -> Iterator[tuple[Entry, range, PieceResult]]:
     done, _ = wait(waiting, timeout, FIRST_COMPLETED)
-    for future in sorted(done, key=lambda ended: ended.exception() is not None):  # what was finished is not lost
+    for future in sorted(done, key=lambda ended: ended.exception() is not None):  # finished pieces are not lost
         entry, seeds = waiting.pop(future)
         yield entry, seeds, future.result()
 
 
 class _Watch:
-    """Counts the runs of all threads, and ends those that are under way when the sweep is given up."""
+    """Counts the runs of all threads, and ends those under way if the sweep is given up."""
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()

@@ -27,8 +27,8 @@ def bernoulli_divergence(x: float, y: float) -> float:
 def _start_below(mean: float, level: float) -> float:
     """Return a point near the lower end of the confidence interval, or below it.
 
-    Two terms of the end's series in the level; where they are no good, the end for the successes alone, whose
-    divergence is smaller: from there Newton comes in monotonically, because d is convex.
+    Two terms of the end's series in the level; where these fail, the end for the successes alone, whose divergence is
+    smaller: from there Newton converges monotonically, because d is convex.
     """
     variance = mean * (1.0 - mean)
     shift = math.sqrt(2.0 * variance * level)

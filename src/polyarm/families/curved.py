@@ -42,7 +42,7 @@ _CLOSED = 1e-14
 _MARGIN = 1e-12
 #: Points at which the far branch of an exponential arm is searched for sign changes.
 _FAR_POINTS = 8
-#: Alternatives stay where d(mean, alternative) is at most this: ten standard deviations, for a Gaussian.
+#: Alternatives are kept where d(mean, alternative) is at most this: ten standard deviations for a Gaussian.
 _FURTHEST = 50.0
 
 
@@ -55,7 +55,7 @@ class Domain(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """What is looked for: the cheapest means that raise the value of a move, oriented by `sign`, by `gap`."""
+    """The goal: the cheapest means that raise the value of a move, oriented by `sign`, by `gap`."""
 
     domain: Domain
     means: FloatArray
@@ -112,7 +112,7 @@ def curved_variance(kind: int, mean: float) -> float:
 
 @inlined_kernel
 def _pull(kind: int, mean: float, change: float, weight: float) -> float:
-    """How hard the multiplier pulls at an arm: k per unit of theta, made free of units."""
+    """How hard the multiplier pulls at an arm: k per unit of theta, without units."""
     return change * mean / weight if kind == EXPONENTIAL else change / weight
 
 

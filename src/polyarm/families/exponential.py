@@ -9,7 +9,7 @@ from polyarm.families.roots import invert_excess_above, invert_excess_below, log
 
 EXPONENTIAL = 4
 
-#: Confidence ends stay representable: no end lies further above its mean than exp of this.
+#: The logarithm of the largest ratio of a confidence end to its mean, so that ends stay representable.
 _MAX_LOG = 600.0
 
 

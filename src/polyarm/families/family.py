@@ -1,8 +1,8 @@
 """The `Family` record and the kernels that dispatch on it.
 
 Dispatch is an integer branch: kernels passed as arguments are not cached across processes. The one exception is
-`Family.curved`, whose type tells a compiled step whether it needs more than the Gaussian kernels: a call that it
-never makes would still cost it some 10 %, in references counted on every array it might pass.
+`Family.curved`, whose type tells a compiled step whether it needs more than the Gaussian kernels: even a call that it
+never makes would cost it some 10 %, for counting references on every array it might pass.
 """
 
 import math
@@ -38,7 +38,7 @@ FAMILY_CODES = {
 }
 
 #: Estimated means this close to the edge of their domain are moved in by it, for the nearest alternative only: an arm
-#: that has shown nothing but zeros has one too. Changes a cost by some 3e-11 times the arm's weight.
+#: that has only given zeros has one too. Changes a cost by some 3e-11 times the arm's weight.
 MEAN_MARGIN = 1e-12
 
 _INTERVALS = {"bernoulli": (0.0, 1.0), "poisson": (0.0, math.inf), "exponential": (0.0, math.inf)}
@@ -49,7 +49,7 @@ class Family:
     """A family as the kernels see it.
 
     `scale` is its sub-Gaussian scale per arm (nan if it has none), `low` and `high` are the ends of its means' domain,
-    `curved` is None where the Gaussian kernels serve and True where the variance depends on the mean.
+    `curved` is None if the Gaussian kernels serve and True if the variance depends on the mean.
     """
 
     kind: int
@@ -125,7 +125,7 @@ def alternative_cost(
 def write_nearest_alternative(
     family: Family, means: FloatArray, weights: FloatArray, move: Move, target: float, alternative_out: FloatArray
 ) -> None:
-    """Write the means that attain `alternative_cost`, kept from running off; the estimates when none do."""
+    """Write the means that attain `alternative_cost`, kept within limits; the estimates if none do."""
     if family.curved is None:
         gaussian.gaussian_write_nearest(family.scale, means, weights, move, target, alternative_out)
     else:

@@ -7,11 +7,12 @@ import math
 
 from polyarm._compile import kernel
 
-#: Steps after which a root is taken as it is; the bracket is then narrower than rounding.
+#: The most steps; the bracket is then narrower than rounding.
 MAX_STEPS = 120
 #: Newton runs free for this many steps; then every other one halves the bracket, so that it must close.
 FREE_STEPS = 12
-#: A step this small, relative to the scale on which the function bends, is the last: the next would be its square.
+#: A step this small, relative to the scale on which the function bends, is the last: the next would be about its
+#: square.
 LAST_STEP = 1e-8
 #: Points closer than this, relative to themselves, are one.
 SAME_POINT = 4e-16

@@ -113,9 +113,7 @@ class Planner(ABC):
             refresh_steps(plan.steps, answer_only=True)
 
     def _challenge(self, cautious: FloatArray) -> None:
-        """Plan afresh and keep the better plan: shares that allocation and answer have both lost never come back on
-        their own.
-        """
+        """Plan afresh and keep the better plan: a share lost by both allocation and answer never comes back."""
         plan, other = self.state, self._other
         other.allocation[:] = 0.5 * cautious + 0.5 / cautious.size
         other.answer[:] = cautious

@@ -297,9 +297,9 @@ def solve_lp(objective: FloatArray, columns: FloatArray, basis: IntArray, work: 
     warm = basis[0] >= 0 and invert_basis(columns, basis, work)
     status = _solve_from(objective, columns, basis, work) if warm else ITERATION_LIMIT
     if status != OPTIMAL:
-        # No basis to start from, or an almost singular one, which spoils every update: start from one that cannot.
+        # No basis to start from, or an almost singular one, which spoils every update: start from one that is safe.
         _set_cold_basis(objective, columns, basis)
-        status = ITERATION_LIMIT  # entries of 1e11 and more: even this basis has no inverse that is worth anything
+        status = ITERATION_LIMIT  # entries of 1e11 and more: even this basis has no usable inverse
         if invert_basis(columns, basis, work):
             status = _solve_from(objective, columns, basis, work)
     if status != OPTIMAL:

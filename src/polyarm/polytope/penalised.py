@@ -1,4 +1,4 @@
-"""The penalised linear program: constraints that are estimated may be broken, at a price, so that it has an answer."""
+"""The penalised linear program: estimated constraints may be broken at a price, so that it always has an answer."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ def make_penalised_work(n_arms: int, n_constraints: int) -> PenalisedWork:
 
 @kernel
 def forget_basis(work: PenalisedWork) -> None:
-    """Start the next solve cold: what a step decides may not depend on what was solved before it."""
+    """Start the next solve cold: a step's decision must not depend on what was solved before it."""
     work.basis[0] = -1
 
 

@@ -68,12 +68,12 @@ def project_simplex(point: FloatArray, weights: FloatArray, projection_out: Floa
                 total += point[a]
                 curvature += 1.0 / weights[a]
                 active += 1
-        # The support only shrinks; that it does not, or grows by round-off (ties), means it is final.
+        # The support only shrinks; once it does not, or grows by round-off (ties), it is final.
         if active >= support or active == 0:
             break
         support = active
         tau = total / curvature
-    # Shares of a point far away are differences of large numbers: what they miss to sum to one is spread again.
+    # The shares of a distant point are differences of large numbers: what they lack to sum to one is spread again.
     excess = -1.0
     mass = 0.0
     top = 0
@@ -208,7 +208,7 @@ def _write_scales(columns: FloatArray, scales_out: FloatArray) -> float:
     """Write the largest entry of every row; returns the largest of all, at least 1."""
     largest = 1.0
     for i in range(scales_out.size):
-        scale = 1e-3  # a row of nothing but round-off is not to be satisfied to more digits
+        scale = 1e-3  # a row of mere round-off need not be satisfied to more digits
         for a in range(columns.shape[1]):
             scale = max(scale, abs(columns[i + 1, a]))
         scales_out[i] = scale

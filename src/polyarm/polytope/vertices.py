@@ -1,4 +1,4 @@
-"""All vertices, by walking over every support and every set of tight rows of matching size."""
+"""All vertices, by going through every support and every set of tight rows of matching size."""
 
 import math
 

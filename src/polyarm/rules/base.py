@@ -61,13 +61,12 @@ TRACKING_CODES = {"c": C_TRACKING, "d": D_TRACKING}
 
 
 class RoundRule(NamedTuple):
-    """Settings of the shared part.
+    """Settings of the shared round.
 
     `tests`: the explorer's own test decides when to stop. `needs_policy`: without a policy and alternatives the rule
     cannot allocate, and the least-pulled arm is sampled. `choice` is how an arm is chosen. `target` is the value that
     an alternative must give a vertex over the policy: r, 0, or -r as printed in the paper (then `one_sided` is off).
-    `needs_widths`: some set is wider or narrower than the estimate. `confined`: allocations are kept inside
-    `exploration_set`.
+    `needs_widths`: some set differs from the estimated one. `confined`: allocations are kept inside `exploration_set`.
     """
 
     tests: bool
@@ -207,7 +206,7 @@ def examine(rule: RoundRule, state: Round, model: Model, work: RoundWork) -> boo
     target = rule.target
     now.n_moves = find_neighbours(columns, state.basis, work.lp.inverse, work.neighbours, work.moves)
     if now.n_moves == TOO_MANY:
-        # Outer directions have no length of their own: only the test without r makes sense for them.
+        # Outer directions have no length: only the test without r makes sense for them.
         now.n_moves = find_outer_directions(columns, state.basis, work.lp.inverse, work.neighbours, work.moves)
         target = 0.0
     if rule.tests:
@@ -219,7 +218,7 @@ def examine(rule: RoundRule, state: Round, model: Model, work: RoundWork) -> boo
 def confine(rule: RoundRule, state: Round, model: Model, work: RoundWork) -> None:
     """Move the allocation to the nearest point of the exploration set, if exploration is anytime.
 
-    While that set is empty under the estimates the allocation stays as it is: nothing inside can be had.
+    If that set is empty under the estimates, the allocation stays as it is.
     """
     columns = state.estimates.columns
     if rule.exploration_set != EMPIRICAL:
@@ -255,7 +254,7 @@ def draw(allocation: FloatArray, rng: np.random.Generator) -> int:
         mark -= allocation[a]
         if mark < 0.0:
             return a
-    return allocation.size - 1  # round-off: the shares add up to a hair less than the draw
+    return allocation.size - 1  # round-off: the shares add up to slightly less than the draw
 
 
 @kernel
@@ -287,8 +286,8 @@ def track(kind: int, state: Round) -> int:
     return arm
 
 
-#: What each class of rules does to the allocation, and how those choose an arm that do without the shared round; the
-#: registry fills both.
+#: For each class of rules, what writes its allocation or, without the shared round, chooses its arm; the registry fills
+#: both.
 ALLOCATE: dict[Any, Any] = {}
 CHOOSE: dict[Any, Any] = {}
 
@@ -314,7 +313,7 @@ def _overload_choose_arm(rule: Any, state: Any, model: Any, rng: Any, work: Any)
 
 
 def _plain(table: dict[Any, Any], rule: Any) -> Any:
-    """The plain function of a rule, not its dispatcher: one level of calls less to compile."""
+    """The plain function of a rule, not its dispatcher: that saves compiling one level of calls."""
     chosen = table.get(getattr(rule, "instance_class", type(None)))
     return getattr(chosen, "py_func", chosen)
 

@@ -20,7 +20,7 @@ from polyarm.stops.certified import Stop
 from polyarm.stops.planned import PlannedBlocks, PooledStop, least_pulls
 from polyarm.stops.settings import CertifiedSettings
 
-#: Beside the averaged certificate the pooled one keeps this share of delta: for infeasibility, the best safe mix of an
+#: With the averaged certificate, the pooled one keeps this share of delta: for infeasibility, the best safe mix of an
 #: unfinished run, and the bounds on slack and value.
 _POOLED_SHARE = 0.1
 
@@ -29,7 +29,7 @@ class CertexSettings(CertifiedSettings):
     """Settings of `certex`: those of the certified stop, and which certificate proves the answer.
 
     `averaged` plans in blocks and answers with the average of their answers: no price per arm; `pooled` weighs all
-    outcomes at once, pull by pull. Stylised thresholds exist for `pooled` only, which they select.
+    outcomes at once, pull by pull. Stylised thresholds exist for `pooled` only, and select it.
     """
 
     certificate: Literal["averaged", "pooled"] = "averaged"
@@ -49,7 +49,7 @@ class CertexSettings(CertifiedSettings):
         return self
 
     def make_terms(self, model: Model) -> Terms:
-        """Fix what the certificate is made with."""
+        """Fix the constants of the certificate."""
         if self.certificate == POOLED:
             return super().make_terms(model)
         averaged = (1.0 - _POOLED_SHARE) * model.delta

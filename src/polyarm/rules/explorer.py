@@ -1,4 +1,4 @@
-"""The record that makes an explorer, shipped or brought by the user."""
+"""The record of an explorer, shipped or the user's own."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from polyarm.stops.settings import CertifiedSettings
 
 
 class Explorer(NamedTuple):
-    """What there is to know of an explorer.
+    """An explorer: its name, its settings and its functions.
 
     Args:
         name: Lowercase words joined by dashes.
@@ -24,7 +24,7 @@ class Explorer(NamedTuple):
             returns the next arm.
         needs_known_rows: Whether it must be told the whole matrix.
         compiled: Whether `allocate` is for Numba; otherwise it runs as it is.
-        source: The text of the file that an explorer of the user's own came from.
+        source: The text of the file of a user's own explorer.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The two players of the game explorers: AdaGrad plays the allocation, the other the instance that it serves worst."""
+"""The two players of the game explorers: AdaGrad plays the allocation, the other the worst instance for it."""
 
 import math
 

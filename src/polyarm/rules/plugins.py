@@ -25,7 +25,7 @@ def read_source(path: str | Path) -> str:
             return file.read()
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (SyntaxError, UnicodeDecodeError) as error:  # an encoding that does not exist, or is not the file's
+    except (SyntaxError, UnicodeDecodeError) as error:  # an unknown encoding, or not the file's
         raise InvalidInput(f"{path}: not Python source: {error}") from None
 
 
@@ -33,7 +33,7 @@ def run_source(text: str, filename: str) -> Explorer:
     """Run the text of an explorer's file and return the record that it defines, with the text in it."""
     module = ModuleType(f"polyarm_explorer_{hashlib.sha256(text.encode()).hexdigest()[:16]}")
     module.__file__ = filename
-    # No file need have this name here, and one may be edited later: tracebacks show what was run.
+    # No file of this name need exist here, and one may be edited later: tracebacks show what was run.
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     sys.modules[module.__name__] = module  # records and settings look up the module that they are defined in
     _execute(text, module, filename)

@@ -72,7 +72,7 @@ def allocate_ptns(rule: PtnsRule, state: PtnsState, model: Model, rng: np.random
     linearise(model.family, means, state.plan, rivals, rule.round.target, work.maxmin)
     effort = Effort(0.0, WARM_ITERATIONS, ACCURACY)
     solve_maxmin(rivals, model.simplex, effort, state.weights, work.maxmin, state.plan)
-    # Weights belong to rivals: the present best has none, and must be able to come back as one.
+    # Weights belong to rivals: the present best has none, but may become a rival again.
     for a in range(n_arms):
         weights[a] = max(weights[a], 1e-8)
     weights[best] = 1.0 / n_arms

@@ -24,7 +24,7 @@ class View(NamedTuple):
     negated for `>=`. A mix x fits the estimates when every entry of `cost_hat @ x` is at most 0. `policy` (K,) is the
     best mix on the estimated set that the setting `policy` names, or None when that set is empty. `reward_std` (K,) and
     `cost_std` (d, K) are the noise of one pull: nan for rewards without a sub-Gaussian scale, 0 for known rows.
-    `memory` is the explorer's own: what is written to it is there at the next step, and saved with the session.
+    `memory` is the explorer's own: it is kept from step to step, and saved with the session.
     """
 
     steps: int

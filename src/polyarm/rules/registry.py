@@ -47,9 +47,9 @@ _ALL = (
 )
 
 SHIPPED = {explorer.name: explorer for explorer in _ALL}
-#: Those that are shipped, and those that were loaded from the user's files.
+#: The shipped explorers, and those loaded from the user's files.
 EXPLORERS = dict(SHIPPED)
-#: What was loaded, by its text.
+#: Explorers that were loaded, by their text.
 _LOADED: dict[str, Explorer] = {}
 
 
@@ -98,7 +98,8 @@ def load_explorer(path: str | Path) -> Explorer:
 
 
 def load_explorer_source(text: str, filename: str = "<explorer>") -> Explorer:
-    """Load an explorer from the text of its file: the same text is the same record, another replaces its namesake.
+    """Load an explorer from the text of its file: the same text gives the same record, another text replaces an
+    explorer of its name.
 
     Args:
         text: Python code, which must set `explorer`.

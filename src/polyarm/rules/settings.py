@@ -58,7 +58,7 @@ class RoundSettings(CertifiedSettings):
     @model_validator(mode="before")
     @classmethod
     def _fill_from_preset(cls, given: Any) -> Any:
-        # An unknown preset is told by its own field; filling the others keeps that the only complaint.
+        # The field `preset` reports an unknown preset; filling the others keeps that the only complaint.
         preset = given.get("preset")
         chosen = PRESETS[preset] if isinstance(preset, str) and preset in PRESETS else PRESETS["corrected"]
         own = {name: value for name, value in chosen.items() if name in cls.model_fields}
@@ -75,7 +75,7 @@ class RoundSettings(CertifiedSettings):
 
     @model_validator(mode="after")
     def _refuse_what_changes_nothing(self) -> Self:
-        """A setting that another one makes idle is a misunderstanding; its default is not."""
+        """Refuse a setting that another one makes useless, unless it has its default."""
         if self.stops_certified():
             idle, because = {"beta": PRESETS[self.preset]["beta"]}, "stopping=certified, which has its own thresholds"
         else:
@@ -125,7 +125,7 @@ def build_round_rule(settings: RoundSettings, model: Model) -> RoundRule:
     target = {"plus": model.r, "none": 0.0, "printed": -model.r}[settings.margin]
     confirm = settings.alternatives == "vertices" and target != 0.0
     if confirm and count_candidates(n_arms, d) > MAX_CANDIDATES:
-        # Too many vertices to walk. Neighbours suffice for the statistic without r, which is never larger.
+        # There are too many vertices to walk. Neighbours suffice for the statistic without r, which is never larger.
         target, confirm = 0.0, False
     anytime = settings.exploration == "anytime"
     policy_set, exploration_set = SET_CODES[settings.policy], SET_CODES[settings.exploration_set]

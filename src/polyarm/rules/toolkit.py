@@ -1,4 +1,4 @@
-"""What an explorer of one's own in Numba is made of, in one place to import from; see docs/bring-your-own.md."""
+"""The parts of your own explorer in Numba, in one place to import from; see docs/bring-your-own.md."""
 
 from polyarm._compile import inlined_kernel, kernel
 from polyarm._structs import Scalars, struct

@@ -1,4 +1,4 @@
-"""`uniform`: every arm equally likely at every step. The baseline that no sampling rule should lose to.
+"""`uniform`: every arm equally likely at every step. A baseline that every sampling rule should beat.
 
 With anytime exploration it draws from the point of the exploration set that is nearest to uniform.
 """

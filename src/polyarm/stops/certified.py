@@ -179,9 +179,7 @@ class Stop(Protocol):
         """The pulls at which a proof is expected; None if nothing plans for one."""
 
     def winning_blocks(self) -> tuple[StartPlan, Record] | None:
-        """The start that proved the answer, with its blocks; None before there is one, or if all outcomes prove the
-        answer.
-        """
+        """The start that proved the answer, with its blocks; None before that, or if all outcomes prove it."""
 
 
 class Saved(NamedTuple):

@@ -50,9 +50,7 @@ def expected_pricing(terms: Terms, model: Model) -> Pricing:
 
 
 def least_pulls(model: Model) -> float:
-    """Return the multiple of sqrt(pulls) that every arm is pulled, whatever the plan: smaller the more arms there
-    are.
-    """
+    """Return how many times sqrt(pulls) every arm is pulled, whatever the plan; fewer with more arms."""
     return 2.0 / math.sqrt(model.reward_noise.size)
 
 
@@ -170,9 +168,7 @@ class PlannedBlocks(BlocksStop):
         normalise(allocation)
 
     def _consider_start(self, steps: float, rate: float) -> None:
-        """Begin a start if the plan is worth one: the first when enough is known, later ones when much more is
-        known.
-        """
+        """Begin a start if the plan is worth one: first when enough is known, again when much more is."""
         block, j = self.block, len(self.begun)
         if j == len(self.starts) or not steps * rate >= START_AT:
             return

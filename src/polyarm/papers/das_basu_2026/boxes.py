@@ -23,7 +23,7 @@ _KEPT = ("seed", "status", "steps", "policy_violations", "allocation_violations"
 _COLOURS = {"paper": "#E69F00", "corrected": "#56B4E9"}
 _HATCHES = {"paper": "///", "corrected": ""}
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-#: Where a box of each preset stands, of one or of two.
+#: The places of the presets' boxes, if there is one and if there are two.
 _OFFSETS = {1: (0.0,), 2: (-0.2, 0.2)}
 _TITLES = {STOP: "pulls until the explorer stopped", VIOLATIONS: "steps at which the current mix broke a constraint"}
 
@@ -61,7 +61,7 @@ def collect(cells: Mapping[Key, Cell], instance: Instance, measure: str) -> list
 
 
 def values_of(rows: Sequence[Mapping[str, Any]], measure: str) -> list[float]:
-    """Return the number that a figure is about for each run; a stop that did not come is infinite."""
+    """Return the number that a figure is about for each run; a run that did not stop is infinite."""
     if measure == VIOLATIONS:
         return [float(row["policy_violations"]) for row in rows]
     return [np.inf if row["status"] == HORIZON else float(row["steps"]) for row in rows]

@@ -8,7 +8,7 @@ from polyarm.experiments.results import Cell
 from polyarm.papers.das_basu_2026.published import STOP, VIOLATIONS, published_median
 from polyarm.papers.das_basu_2026.scope import Key
 
-#: What a median counts as that has no ratio to the published one.
+#: The factor of a median that has no ratio to the published one.
 _WORST_FACTOR = 10.0
 _MEDIANS = {STOP: "median_stop", VIOLATIONS: "median_violations"}
 

@@ -45,7 +45,7 @@ JOINT = "costs unknown too, r > 0"
 _LIMIT = 2.0 * PAPER_EPS
 _FINE = np.linspace(-_LIMIT, _LIMIT, 41)
 _COARSE = np.linspace(-_LIMIT, _LIMIT, 9)
-#: How far from its pole the printed statistic is looked at, and how close above zero the jump is.
+#: Where the printed statistic is evaluated: how far from its pole, and how close above zero for the jump.
 _NEAR_POLE = np.geomspace(1e-6, 5e-4, 10)
 _JUST_ABOVE = 1e-5
 
@@ -59,7 +59,7 @@ def perturb(instance: Instance, reading: str, eps: float) -> Instance:
 
 
 def compute() -> list[dict[str, Any]]:
-    """Return one row per reading, eps and quantity; an infinite T is None, proved bounds are there for `JOINT` only."""
+    """Return one row per reading, eps and quantity; an infinite T is None; only `JOINT` has proved bounds."""
     instance = load_instance("figure1")
     pole = find_pole(instance, MAIN)
     fine = np.unique(np.concatenate([_FINE, [_JUST_ABOVE, pole], pole - _NEAR_POLE, pole + _NEAR_POLE]))

@@ -1,7 +1,7 @@
 """Figure 2: the optimistic feasible set and the policy of one LAGEX run close in on the truth.
 
-The paper's own stopping rule ends the run long before there is anything to see, so the run is continued: the certified
-rule, which needs far more pulls, decides when to stop, and changes nothing else. Figure 3 reads the same run.
+The paper's own stopping rule ends the run long before there is anything to see. So the certified rule, which needs far
+more pulls, decides when to stop, and changes nothing else. Figure 3 reads the same run.
 """
 
 import math

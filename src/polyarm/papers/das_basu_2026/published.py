@@ -1,4 +1,4 @@
-"""What the paper published, medians and bounds read off its figures, and our bounds to print beside them."""
+"""The paper's published medians and bounds, read off its figures, and our bounds to print beside them."""
 
 import tomllib
 from functools import cache
@@ -10,7 +10,7 @@ from polyarm.environments.instances import Instance
 
 
 def find_lower_lines(instance: Instance) -> dict[str, Any]:
-    """Return the samples that no explorer can do without at r = 0: with known constraints, and with none (`bai`).
+    """Return the least samples of any explorer at r = 0: with known constraints, and with none (`bai`).
 
     What is infinite is None.
     """

@@ -1,4 +1,4 @@
-"""The readings of the paper's text: what it leaves open, each choice an explorer's setting."""
+"""The readings of the paper's text: each choice that it leaves open is an explorer's setting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from polyarm.rules.settings import PRESETS as PRESET_SETTINGS
 #: The two presets: the text as printed, and with its mathematics repaired.
 PRESETS = ("paper", "corrected")
 
-#: Settings that do not concern an explorer which is told the whole matrix.
+#: Settings that do not concern an explorer that is told the whole matrix.
 _ABOUT_UNKNOWN_ROWS = {"policy", "set", "gamma"}
 
 

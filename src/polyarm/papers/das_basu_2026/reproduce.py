@@ -51,7 +51,7 @@ _BOX_COLUMNS = {
 
 
 class Evaluation(NamedTuple):
-    """The cells of a scope by what they are for, and what computing them took."""
+    """The cells of a scope by their purpose, and the cost of computing them."""
 
     cells: dict[Key, Cell]
     outcome: SweepOutcome

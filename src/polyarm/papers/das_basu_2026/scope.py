@@ -36,13 +36,13 @@ _GUARANTEE_HORIZON = 3_000_000
 _QUICK_GUARANTEE_HORIZON = 200_000
 _GUARANTEE_PIECE = 5
 
-#: The rows of that comparison that are certex itself, and their settings.
+#: The rows of that comparison for certex itself, and their settings.
 CERTEX_ROWS: dict[str, dict[str, Any]] = {"certex, averaged": {}, "certex, pooled": {"certificate": "pooled"}}
 
 QUICK_SEEDS = 50
 FULL_SEEDS = 500
 
-#: What a cell of the grid is for, and the particulars: see `declare`.
+#: The purpose of a cell of the grid: see `declare`.
 Key = tuple[Any, ...]
 
 
@@ -166,7 +166,7 @@ def setup1(mu3: float) -> Instance:
 
 
 def declare(scope: Scope) -> dict[Key, Entry]:
-    """Return every cell that the scope needs, by what it is for.
+    """Return every cell that the scope needs, by its purpose.
 
     ("preset", preset, instance, explorer): Figures 5 to 12. ("figure4", preset, mu3). ("reading", reading, instance,
     explorer). ("guarantee", row, instance): the comparison at equal guarantees.

@@ -293,7 +293,7 @@ def _require_parameter(info: ValidationInfo, owner: str, value: Any) -> None:
 def _require_unique(field: str, names: tuple[str, ...]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{field}: names must differ, but {', '.join(map(repr, twice))} stands more than once")
+        raise ValueError(f"{field}: names must differ, but {', '.join(map(repr, twice))} appears more than once")
 
 
 def known_row(constraint: Constraint) -> FloatArray:

@@ -137,12 +137,12 @@ def test_a_measured_constraint_needs_its_noise() -> None:
 
 
 def test_arm_names_differ() -> None:
-    assert refusal(problem, arms=["x", "y", "x"]) == "arms: names must differ, but 'x' stands more than once"
+    assert refusal(problem, arms=["x", "y", "x"]) == "arms: names must differ, but 'x' appears more than once"
 
 
 def test_constraint_names_differ() -> None:
     message = refusal(problem, constraints=[constraint(), constraint(bound=2.0)])
-    assert message == "constraints: names must differ, but 'price' stands more than once"
+    assert message == "constraints: names must differ, but 'price' appears more than once"
 
 
 def test_an_unknown_field_is_refused_by_name() -> None:

@@ -86,7 +86,7 @@ def test_a_grid_is_read_from_a_file(grid_file: Path) -> None:
         ("instances = [", "cannot read"),
         ('instances = []\nexplorers = ["uniform"]', "instances: "),
         ('instances = ["figure2"]\nexplorers = ["uniform"]\nsettings = []', "settings: "),
-        ('instances = ["figure2"]\nexplorers = ["uniform", "uniform"]', "stands in the grid twice"),
+        ('instances = ["figure2"]\nexplorers = ["uniform", "uniform"]', "is in the grid twice"),
         ('instances = ["figure2"]\nexplorers = ["uniform"]\nsettings = [{r = 0.5}, {r = "0.5"}]', "in the grid twice"),
     ],
 )

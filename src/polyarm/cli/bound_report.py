@@ -71,13 +71,13 @@ def _explain_joint(joint: dict[str, Any]) -> str:
         return f"joint (rewards and unknown costs together): none, as {joint['reason']}."
     text = (
         "joint (rewards and unknown costs together): T is attained by this allocation with the answer "
-        f"{_mix(joint['answer'])}; proved are {joint['lower_T']:,.1f} <= T* "
+        f"{_mix(joint['answer'])}; proved: {joint['lower_T']:,.1f} <= T* "
     )
     if joint["certified_T"] is not None:
         text += f"<= {joint['certified_T']:,.1f}"
     if joint["T_uniform"] is not None:
-        text += f"; pulling all arms equally T is {joint['T_uniform']:,.1f}"
-    return text + ". Its samples are a lower bound only as far as T is the smallest there is."
+        text += f"; if all arms are pulled equally, T is {joint['T_uniform']:,.1f}"
+    return text + ". Its samples are a lower bound only if T is the smallest possible."
 
 
 def _mix(shares: list[float]) -> str:

@@ -73,8 +73,8 @@ def _show_ranges(result: dict[str, Any]) -> None:
         )
     console.print(table)
     console.print(
-        f"{ranges['draws']} draws, of which {ranges['infeasible']} are left out: no mix is feasible there. Draws "
-        "without an end, where no certificate is ever due, count as infinite.",
+        f"{ranges['draws']} draws, less {ranges['infeasible']} without a feasible mix. Draws without an end, in "
+        "which no certificate is ever due, count as infinite.",
         style="dim",
         highlight=False,
         soft_wrap=True,

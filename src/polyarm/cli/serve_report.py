@@ -31,8 +31,8 @@ def show_served(server: "Server") -> None:
     print(f"polyarm serves {server.storage.address} at {server.url} (Ctrl-C stops it)", file=sys.stderr)
     if server.open:
         print(
-            "there are no tokens: only this machine can reach it, and may do everything; `polyarm token create NAME` "
-            "makes a token",
+            "there are no tokens: only this machine can reach the server, and it may do everything; "
+            "`polyarm token create NAME` makes a token",
             file=sys.stderr,
         )
     sys.stderr.flush()
@@ -95,4 +95,4 @@ def show_tokens(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
 
 def show_revoked(name: str) -> None:
     """Report a token that was just revoked."""
-    print(f"token {name!r} is revoked, and who signed in with it is signed out")
+    print(f"token {name!r} is revoked; whoever signed in with it is signed out")

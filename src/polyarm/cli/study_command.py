@@ -248,7 +248,7 @@ def delete(
 
     _load(name, storage)
     if not yes and not sys.stdin.isatty():
-        raise InvalidInput(f"delete: nobody is here to confirm; add --yes to remove study {name!r} for good")
+        raise InvalidInput(f"delete: no terminal to confirm on; add --yes to remove study {name!r} for good")
     if not yes:
         typer.confirm(f"Remove study {name!r} with all its trials, for good?", abort=True)
     delete_study(name, storage)

@@ -114,7 +114,7 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
     """
     case = session.case
     if not session.stopped:
-        raise NotYet(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; go on")
+        raise NotYet(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; keep sampling")
     estimates, model, unknown = session.round.estimates, case.model, case.problem.unknown
     statistics = {
         "pulls": estimates.pulls.tolist(),

@@ -177,7 +177,7 @@ def _guess_problem(problem: Problem, mu: Any, costs: Any) -> Instance:
         missing = ", ".join(f"{name!r}: [...]" for name in names)
         also = f", and costs={{{missing}}}, the mean costs of each measured constraint" if names else ""
         raise InvalidInput(
-            f"a problem does not say what to expect of it: give mu=[...], the mean reward of each arm{also}; or give "
+            f"a Problem has no guess of its means: give mu=[...], the mean reward of each arm{also}; or give "
             "its template a guess"
         )
     expected = problem.guess

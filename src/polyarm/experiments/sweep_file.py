@@ -57,7 +57,7 @@ def _refuse_doubles(entries: list[Entry]) -> None:
         double = keys.setdefault(entry_key(entry), entry)
         if double is not entry:
             raise InvalidInput(
-                f"{entry.explorer} on {entry.instance.name} stands in the grid twice with the same settings in force: "
+                f"{entry.explorer} on {entry.instance.name} is in the grid twice with the same settings in force: "
                 f"{dict(double.settings)} and {dict(entry.settings)}"
             )
 

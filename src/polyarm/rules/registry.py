@@ -82,8 +82,8 @@ def find_explorer(name: Any) -> Explorer:
     """Return an explorer by name and never run a file: for names from documents, which may hold anything."""
     if not isinstance(name, str) or name not in EXPLORERS:
         raise InvalidInput(
-            f"{unknown_name('explorer', str(name), EXPLORERS)} An explorer of your own goes by its file "
-            "(my_explorer.py), and by its name after polyarm.load_explorer('my_explorer.py')."
+            f"{unknown_name('explorer', str(name), EXPLORERS)} Give the file of your own explorer "
+            "(my_explorer.py), or its name after polyarm.load_explorer('my_explorer.py')."
         )
     return EXPLORERS[name]
 

@@ -103,7 +103,7 @@ def make_scope(
     taken = set(GUARANTEE_TOLERANCES)
     for instance in added:
         if instance.name in taken:
-            raise InvalidInput(f"instance {instance.name!r} is there already; give yours another name")
+            raise InvalidInput(f"instance {instance.name!r} exists already; give yours another name")
         if instance.optimum() is None:
             raise InvalidInput(f"instance {instance.name!r}: no mix satisfies its true constraints; correct A or b")
         taken.add(instance.name)

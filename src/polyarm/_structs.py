@@ -118,5 +118,5 @@ def _make_constructor(made: type, fields: tuple[str, ...], module: ModuleType) -
     return kernel(cast(Any, scope[f"_make_{made.__name__}"]))
 
 
-def _widen_literals(self: Any, fields: Any) -> Any:
+def _widen_literals(_: Any, fields: Any) -> Any:
     return tuple((name, types.unliteral(kind)) for name, kind in fields)

@@ -289,7 +289,7 @@ def test_damage_is_exit_code_1(shell: Shell) -> None:
     assert "event 3 is damaged" in shell("status", "split", code=2)
 
 
-def test_a_storage_that_fails_is_not_the_users_mistake(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_storage_that_fails_is_not_the_users_mistake(shell: Shell) -> None:
     Path("broken.db").write_text("this is no database " * 500)
     shell("list", "--storage", "sqlite:///broken.db", code=1)
 

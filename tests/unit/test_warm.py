@@ -89,7 +89,7 @@ def test_a_cache_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     assert f"tried {tmp_path / 'file'}: set NUMBA_CACHE_DIR" in done.stderr
 
 
-def test_a_process_that_fails_ends_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_process_that_fails_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(InvalidInput, match="certex failed: the process ended with code 1"):
         warm.warm([warm.JOBS["certex"]], lambda _: None)

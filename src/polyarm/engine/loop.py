@@ -139,6 +139,6 @@ def driver_for(explorer: Explorer) -> Driver:
 
 
 @cache
-def _fresh_driver(source: str | None) -> Driver:
+def _fresh_driver(_source: str | None) -> Driver:
     """Compile the driver of one file: Numba takes classes of equal names and fields for one, so none may be shared."""
     return Driver(uncached_kernel(ask), uncached_kernel(advance))

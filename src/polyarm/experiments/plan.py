@@ -350,7 +350,7 @@ def _simulate(instance: Instance, seeds: int, forecast: float | None, advance: C
     horizon = int(min(max(_PATIENCE * forecast, 1000.0), _LONGEST_RUN))
     told = 0
 
-    def tell(done: int, total: int) -> None:
+    def tell(done: int, _: int) -> None:
         nonlocal told
         if done > told:
             advance(done - told)

@@ -292,6 +292,27 @@ def exposure(
     `exposure_shadow_price`.
     """
     names = _name_arms(arms)
+    weight = _exposure_weight(tolerance, least_merit, outcomes_per_pull)
+    scale = outcomes_per_pull / 2.0
+    rows = []
+    for a, b in permutations(range(len(names)), 2):
+        std = np.full(len(names), _NO_NOISE * scale)
+        std[a], std[b] = scale, scale * weight
+        rows.append(Constraint(name=_exposure_row(names[a], names[b]), bound=0.0, std=tuple(std.tolist())))
+    reward_std = 0.5 / math.sqrt(outcomes_per_pull)
+    problem = _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
+    if guess is None:
+        return problem
+    merits = _expected(problem, guess, ["merit"])["merit"]
+    for value in merits:
+        _number("guess, merit", value, low=least_merit, high=1.0)
+    costs = np.diag((1.0 - (1.0 - merits) ** (outcomes_per_pull + 1)) / merits)
+    pairs = permutations(costs, 2)
+    return problem.with_guess(merits, [shown - weight * other for shown, other in pairs])
+
+
+def _exposure_weight(tolerance: float, least_merit: float, outcomes_per_pull: int) -> float:
+    """Return what the second arm of a row weighs, (1 + tolerance)(1 - B)."""
     wanted = 1.0 + _number("tolerance", tolerance, above=0.0)
     merit = _number("least_merit", least_merit, above=0.0, high=1.0)
     _require_whole("outcomes_per_pull", outcomes_per_pull)
@@ -302,23 +323,7 @@ def exposure(
             f"outcomes_per_pull: {outcomes_per_pull} are too few for tolerance {tolerance:g} when a merit may be "
             f"{merit:g}; give {enough} or more, or a tolerance above {kept**-2 - 1.0:.3g}"
         )
-    scale = outcomes_per_pull / 2.0
-    rows = []
-    for a, b in permutations(range(len(names)), 2):
-        std = np.full(len(names), _NO_NOISE * scale)
-        std[a], std[b] = scale, scale * wanted * kept
-        rows.append(Constraint(name=_exposure_row(names[a], names[b]), bound=0.0, std=tuple(std.tolist())))
-    reward_std = 0.5 / math.sqrt(outcomes_per_pull)
-    problem = _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
-    if guess is None:
-        return problem
-    merits = _expected(problem, guess, ["merit"])["merit"]
-    for value in merits:
-        _number("guess, merit", value, low=merit, high=1.0)
-    inverses = (1.0 - (1.0 - merits) ** (outcomes_per_pull + 1)) / merits
-    units = np.eye(len(names))
-    pairs = permutations(range(len(names)), 2)
-    return problem.with_guess(merits, [inverses * (units[a] - wanted * kept * units[b]) for a, b in pairs])
+    return wanted * kept
 
 
 def exposure_outcome(problem: Problem, arm: int | str, outcomes: Sequence[float]) -> tuple[float, dict[str, float]]:

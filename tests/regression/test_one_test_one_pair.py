@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from polyarm.studies.history import History
 
 from polyarm import load_instance
 from polyarm.certify.search import UNRESOLVED
@@ -13,6 +12,7 @@ from polyarm.engine.trace import explore_in_pieces
 from polyarm.report.answer import Description
 from polyarm.report.plots import Trace
 from polyarm.stops import certified
+from polyarm.studies.state import History
 
 CERTIFIED: list[tuple[str, dict[str, Any]]] = [
     ("lagex", {"stopping": "certified"}),

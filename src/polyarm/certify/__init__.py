@@ -1,1 +1,1 @@
-"""Test statistics: how strongly the data reject every instance in which another mix is better."""
+"""Being right: evidence, the search for a witness against an answer, thresholds, and what statistics prove."""

@@ -253,7 +253,8 @@ class Session:
     def standing(self) -> Standing:
         """Where the pooled certificate stands: its evidence and thresholds, once every arm was pulled."""
         estimates, model = self.round.estimates, self.plan.model
-        terms = self.plan.terms or self.plan.settings.make_terms(model)  # a breaker asks under any stop
+        # A breaker has its proved alarm beside any explorer, also one that another test stops.
+        terms = self.plan.terms or self.plan.settings.make_terms(model)
         return weigh_statistics(model, terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:])
 
     def _proof(self, policy: FloatArray) -> AnswerProof:

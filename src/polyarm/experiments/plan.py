@@ -70,9 +70,8 @@ def plan(
         draws: How many truths to draw from the ranges; always the same ones.
         progress: Called with (done, total) as the work goes on.
 
-    Keys: instance, r, delta, value, optimal_policy, forecasts (one per r and delta: T, certified_T, lower_T, and the
-    pulls to expect until `certex` stops with stylised and with proved thresholds), allocation,
-    answer, simulated, constraints, ranges.
+    Keys: instance, r, delta, value, optimal_policy, allocation, answer, simulated, constraints, ranges, forecasts (one
+    per r and delta: T, certified_T, lower_T, and the pulls until `certex` stops, with stylised and proved thresholds).
     """
     expected = _find_guess(guess, mu, costs)
     instance = expected.middle()

@@ -1,1 +1,1 @@
-"""How many samples any explorer needs: characteristic times, and the max-min problem behind them."""
+"""Being quick: what a plan is worth, how to improve it, and when it will be proved."""

@@ -1,5 +1,5 @@
-"""Explorers: a sampling rule, a stopping rule and a recommendation, one file per algorithm.
+"""Explorers: one file per sampling rule, and what they share.
 
-An explorer is a rule (a NamedTuple of settings), a state (a NamedTuple of arrays, changed in place) and a
-step (a kernel that returns the next arm, or STOP). `registry` knows them by name.
+An explorer is a rule (a NamedTuple of settings), a state (a struct, changed in place), scratch, and a kernel that says
+which arm comes next. Its stop is in `polyarm.stops`.
 """

@@ -1,1 +1,1 @@
-"""When to stop: thresholds for the test statistic."""
+"""When to stop: the certified stop, its forms that plan, and the test of the paper's explorers."""

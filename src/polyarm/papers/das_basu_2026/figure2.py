@@ -123,24 +123,22 @@ def compute() -> list[dict[str, Any]]:
     assert best is not None, "the instance is feasible"
     truth = list_corners(true_columns(instance))
     own_stop = find_own_stop()
-    rows = [_row(own_stop, 0, TRUE_SET, i, corner, area_share(truth), None) for i, corner in enumerate(truth)]
-    rows.append(_row(own_stop, 0, OPTIMUM, 0, best.policy, None, None))
+    rows = [_row(0, TRUE_SET, i, corner, area_share(truth), None) for i, corner in enumerate(truth)]
+    rows.append(_row(0, OPTIMUM, 0, best.policy, None, None))
     for reading in follow_run(list_times(own_stop)):
         for name, columns in reading.sets.items():
             polygon = list_corners(columns)
             missed = float((columns[1:] @ truth.T).max())
             area = area_share(polygon)
-            rows += [_row(own_stop, reading.pulls, name, i, corner, area, missed) for i, corner in enumerate(polygon)]
-        rows.append(_row(own_stop, reading.pulls, POLICY, 0, reading.policy, None, instance.excess(reading.policy)))
-    return rows
+            rows += [_row(reading.pulls, name, i, corner, area, missed) for i, corner in enumerate(polygon)]
+        rows.append(_row(reading.pulls, POLICY, 0, reading.policy, None, instance.excess(reading.policy)))
+    return [{"seed": SEED, "own_stop": own_stop, **row} for row in rows]
 
 
 def _row(
-    own_stop: int, pulls: int, what: str, corner: int, point: FloatArray, area: float | None, missed: float | None
+    pulls: int, what: str, corner: int, point: FloatArray, area: float | None, missed: float | None
 ) -> dict[str, Any]:
     return {
-        "seed": SEED,
-        "own_stop": own_stop,
         "pulls": pulls,
         "what": what,
         "corner": corner,

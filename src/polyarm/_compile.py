@@ -73,7 +73,7 @@ def _candidate_folders() -> list[Path]:
         candidates.append((Path(cache_home) if cache_home else Path.home() / ".cache") / "polyarm")
         candidates.append(Path(tempfile.gettempdir()) / f"polyarm-{getpass.getuser()}")
     except (RuntimeError, KeyError, OSError):
-        pass  # a user without a home or a name: whatever was found so far has to do
+        pass  # a user without a home or a name: use what was found so far
     return candidates
 
 

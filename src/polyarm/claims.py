@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-#: How far a claim may be trusted: for certain at its confidence; as outcomes become many; by thresholds without a
-#: proof; not at all.
+#: How far a claim may be trusted: proved at its confidence, proved as outcomes become many, resting on thresholds
+#: without a proof, or not at all.
 Kind = Literal["proved", "asymptotic", "stylised", "none"]
 
 # What a claim is about.
@@ -24,8 +24,8 @@ class Claim:
         about: A short code for what it is about: one of those above.
         kind: How far it may be trusted; see `Kind`.
         text: The plain statement.
-        confidence: The probability that it holds at least; None if it needs none, or has none.
-        assumptions: What must be true beside what every claim of its kind needs, in words.
+        confidence: The least probability with which it holds; None if it needs none, or has none.
+        assumptions: What must also be true, in words, beyond what every claim of its kind needs.
         why: Why it is not proved; None if it is.
     """
 
@@ -55,7 +55,7 @@ class Claim:
         return f"{premise}{self.text}{confidence}{limit}" + ("" if self.why is None else f": {self.why}")
 
     def under(self, *assumptions: str) -> "Claim":
-        """Return the same claim, resting on more."""
+        """Return the same claim, resting on more assumptions."""
         return replace(self, assumptions=(*self.assumptions, *assumptions))
 
 
@@ -76,6 +76,6 @@ class Claims:
         return tuple(claim.sentence for claim in self.all if not claim.proved)
 
     def under(self, assumption: str, why: str) -> "Claims":
-        """Rest every claim on an assumption; `why` that is not known itself."""
+        """Rest every claim on an assumption; `why` says why the assumption itself is not proved."""
         rested = (claim if claim.about == ASSUMPTION else claim.under(assumption) for claim in self.all)
         return Claims((*rested, Claim(ASSUMPTION, "none", assumption, why=why)))

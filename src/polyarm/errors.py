@@ -16,7 +16,7 @@ class InvalidInput(PolyarmError, ValueError):  # noqa: N818  (reads as what it i
 
 
 class UnknownStudy(InvalidInput):
-    """There is no such study, or not any more."""
+    """There is no such study, or no longer."""
 
 
 class Conflict(InvalidInput):
@@ -24,7 +24,7 @@ class Conflict(InvalidInput):
 
 
 class NotYet(InvalidInput):
-    """What was asked for does not exist before there is more data."""
+    """What was asked for does not exist yet: it needs more data."""
 
 
 class ExplorationOver(PolyarmError):  # noqa: N818
@@ -36,15 +36,15 @@ class NoFeasibleMix(PolyarmError):  # noqa: N818
 
 
 class CertificateError(PolyarmError):
-    """A certificate that polyarm has just made is not confirmed by verification: a fault of polyarm's."""
+    """Verification does not confirm a certificate that polyarm has just made: a fault of polyarm's."""
 
 
 class StudyHalted(PolyarmError):  # noqa: N818
-    """The study takes no asks, or nothing at all, until somebody lets it go on."""
+    """The study takes no asks, or nothing at all, until it is resumed."""
 
 
 class StorageError(PolyarmError):
-    """The storage failed, not the caller: the call was recorded whole or not at all, and which of the two is not known.
+    """The storage failed, not the caller. The call was recorded whole or not at all; nobody knows which.
 
     A tell, or a call with a key, may be repeated: it never counts twice.
     """

@@ -1,4 +1,4 @@
-"""How figures are begun, look and are saved. Needs matplotlib: pip install 'polyarm[plot]'."""
+"""How figures are made, look and are saved. Needs matplotlib: pip install 'polyarm[plot]'."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colours, told apart by colour-blind readers too: blue, vermilion, green, orange, sky, pink, black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#000000")
 _ENDINGS = (".png", ".pdf", ".svg")
-#: What a file would say of the moment it was written: the same figure must give the same bytes.
+#: Metadata that would date a file: the same figure must give the same bytes.
 _UNDATED: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
 
@@ -44,7 +44,7 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def tidy(axes: "Axes") -> None:
-    """Take away what carries no information, and add a faint grid."""
+    """Remove what carries no information, and add a faint grid."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
 
@@ -61,7 +61,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
 
 def finish_figure(figure: "Figure", path: str | Path | None) -> "Figure":
-    """Return a figure for a notebook to show; written to a file, too, if one is named."""
+    """Return a figure for a notebook to show, after writing it to the file if one is named."""
     if path is not None:
         check_target(Path(path))
         save_figure(figure, Path(path))

@@ -37,7 +37,7 @@ class Model:
 def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Model:
     """Compile a problem into arrays; `assumed_reward_std` replaces the declared noise of Gaussian rewards.
 
-    Other families have no such parameter and ignore it: a preset may set it for any problem.
+    Other families ignore it, so that a preset may set it for any problem.
     """
     K, d = problem.n_arms, problem.n_constraints
     known_rows, cost_std = np.zeros((d, K)), np.zeros((d, K))

@@ -19,10 +19,14 @@ PerArm = Positive | tuple[Positive, ...]
 
 
 class Constraint(Checked):
-    """One budget: the mix's expected cost compared with a bound.
+    """One budget: the mix's expected cost compared with a bound. Its costs are known, or measured with every pull.
 
-    `row` gives the cost per arm when it is known; without it the cost is unknown, measured with noise of
-    standard deviation `std` (one number, or one per arm).
+    Args:
+        name: Its name, which costs are told by.
+        bound: The bound on the mix's expected cost.
+        sense: `<=` if the cost must not exceed the bound, `>=` if it must reach it.
+        row: The cost of each arm if it is known; by default it is unknown, and measured.
+        std: The noise of a measured cost: its sub-Gaussian scale, one number or one per arm; required without `row`.
     """
 
     name: str = Field(min_length=1)
@@ -63,9 +67,18 @@ class Means(NamedTuple):
 class Problem(Checked):
     """A mix of arms to choose, constraints to respect, and how sure the answer must be.
 
-    `family` names the distribution of rewards: `gaussian` needs `reward_std` (one number, or one per arm), `bounded`
-    needs `reward_range` (the least and the largest reward), the others nothing. `noise` says whether the reward and
-    costs of one pull may be correlated (the safe default) or are independent; proved thresholds depend on it.
+    Args:
+        arms: The names of the arms, at least 2, or how many there are.
+        constraints: The constraints that the mix must satisfy; by default none.
+        family: The distribution of rewards: `gaussian`, `bounded`, `bernoulli`, `poisson` or `exponential`.
+        reward_std: The noise of a `gaussian` reward: its sub-Gaussian scale, one number or one per arm. Required for
+            that family, refused for others.
+        reward_range: The least and the largest reward of family `bounded`. Required for that family, refused for
+            others.
+        delta: The error probability, between 0 and 1: how likely a wrong answer may be.
+        r: How far the answer's expected reward may fall short of the best, in units of the reward, 0 or more.
+        noise: Whether the reward and costs of one pull may be `correlated` (the safe default) or are `independent`;
+            proved thresholds depend on it.
     """
 
     arms: tuple[str, ...]
@@ -147,7 +160,11 @@ class Problem(Checked):
         return tuple(i for i, c in enumerate(self.constraints) if not c.known)
 
     def arm_index(self, arm: int | str) -> int:
-        """Return the index of an arm given by index or by name."""
+        """Return the index of an arm.
+
+        Args:
+            arm: Its name or its index.
+        """
         if isinstance(arm, str):
             if arm not in self.arms:
                 raise unknown_name("arm", arm, self.arms)
@@ -157,7 +174,11 @@ class Problem(Checked):
         return int(arm)
 
     def check_policy(self, policy: Any) -> FloatArray:
-        """Return a mix as an array, or raise when it is not on the simplex; round-off is mended."""
+        """Return a mix as an array; raises if it is not on the simplex. Round-off is mended.
+
+        Args:
+            policy: One share per arm, not negative, with sum 1.
+        """
         try:
             mix = np.array(policy, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -170,7 +191,12 @@ class Problem(Checked):
         return np.asarray(mix / mix.sum())
 
     def check_numbers(self, field: str, values: Any) -> FloatArray:
-        """Return one finite number per arm as an array, or raise."""
+        """Return one finite number per arm as an array, or raise.
+
+        Args:
+            field: What to call them in the error.
+            values: The numbers.
+        """
         try:
             numbers = np.array(values, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -180,7 +206,12 @@ class Problem(Checked):
         return numbers
 
     def check_counts(self, field: str, values: Any) -> FloatArray:
-        """Return how often each arm was pulled, at least once, as an array, or raise."""
+        """Return how often each arm was pulled as an array, or raise.
+
+        Args:
+            field: What to call the counts in the error.
+            values: One whole number per arm, at least 1.
+        """
         counts = self.check_numbers(field, values)
         if np.any(counts < 1.0) or np.any(counts != np.floor(counts)):
             raise InvalidInput(f"{field}: expected whole numbers, at least 1 of every arm, got {counts.tolist()}")
@@ -213,7 +244,11 @@ class Problem(Checked):
         return made
 
     def with_known_rows(self, rows: FloatArray) -> "Problem":
-        """Return the same problem with every row given: what an explorer that is told A works on."""
+        """Return the same problem with every row given: what an explorer that is told A works on.
+
+        Args:
+            rows: The mean costs A (d, K), one row per constraint.
+        """
         return self.replace(
             constraints=[
                 {**c.model_dump(), "row": tuple(float(x) for x in row)}
@@ -222,7 +257,11 @@ class Problem(Checked):
         )
 
     def replace(self, **changes: Any) -> "Problem":
-        """Return a validated copy with some fields changed; a guess stays unless arms or constraints change."""
+        """Return a validated copy with some fields changed; a guess stays unless arms or constraints change.
+
+        Args:
+            changes: Fields and their new values.
+        """
         made = Problem(**{**self.model_dump(), **changes})
         if changes.keys().isdisjoint({"arms", "constraints"}):
             made._guess = self._guess

@@ -10,7 +10,12 @@ from polyarm.problem import Constraint, Problem
 
 
 def load_problem(path: str | Path) -> Problem:
-    """Return the problem of a TOML file, of an instance file (`file.toml[:table]`) or of a shipped instance."""
+    """Return a problem that is stated in a file or shipped.
+
+    Args:
+        path: A TOML file with the fields of `Problem`, an instance file (`file.toml`, or `file.toml:table` if it has
+            several tables), or the name of a shipped instance.
+    """
     text = str(path)
     if text in instance_names() or ".toml:" in text:
         return load_instance(text).problem

@@ -13,9 +13,9 @@ from polyarm.errors import InvalidInput
 def read_table(
     path: str | Path, what: str, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> Iterator[Sequence[Any]]:
-    """Yield these columns of a `.csv` or `.parquet` file, in this order; `what` the file is, for messages.
+    """Yield these columns of a `.csv` or `.parquet` file, in this order; `what` names the file in messages.
 
-    Cells of a CSV file are text. After `columns` come those that need not be there: None where they are not. Other
+    Cells of a CSV file are text. After `columns` come the `optional` ones, None where the file lacks them. Other
     columns are ignored.
     """
     file = Path(path)

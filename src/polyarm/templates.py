@@ -50,13 +50,22 @@ def thresholds(
     .. math:: \max_\pi \mu^\top \pi \quad\text{subject to}\quad \pi_a \le \theta_a \ \text{for every arm } a,
               \qquad \sum_a \pi_a c_a \le \theta.
 
-    The arms are doses or drugs; the reward is the effect. `limits` holds the thresholds :math:`\theta_a` (one number,
-    or one per arm), the largest share that each arm may have: known rows, exact. A limit of 1 or more forbids nothing
-    and makes no row. `toxicity_limit` is :math:`\theta`, a bound on the mean toxicity :math:`c` of the mix: measured,
-    so tell `costs={"toxicity": ...}`, with noise of scale `toxicity_std` (1/2 for events that happen or not).
+    The arms are doses or drugs; the reward is the effect. The rows of the limits :math:`\theta_a` are known, so exact.
+    The mean toxicity :math:`c` of the mix is measured: tell `costs={"toxicity": ...}`.
 
     The paper has the first rows alone (:math:`I \pi \le I \theta`); the second is what its words ask for, a mix that
     stays below a safety level that only trials show. Shadow price: `thresholds_shadow_price`.
+
+    Args:
+        arms: The names of the doses, or how many there are.
+        limits: The largest share :math:`\theta_a` that each arm may have, one number or one per arm; a limit of 1 or
+            more forbids nothing and makes no row. By default there are none.
+        toxicity_limit: The bound :math:`\theta` on the mean toxicity of the mix; by default there is none.
+        toxicity_std: The noise of a measured toxicity, one number or one per arm: 1/2 for events that happen or not.
+            Required with `toxicity_limit`.
+        guess: For `polyarm.plan`: the mean that you expect of each measured thing, by name, one number per arm;
+            `reward`, and `toxicity` if it has a limit.
+        stated: Other fields of `Problem`: `delta`, `r`, `reward_std`, `family`, ...
     """
     names = _name_arms(arms)
     if limits is None and toxicity_limit is None:
@@ -83,6 +92,10 @@ def thresholds_shadow_price(limits: Scale, policy: Sequence[float] | FloatArray)
 
     Differs from paper: it prints :math:`\pi - \theta` in place of :math:`\theta - \pi` and says the ratio is at least
     1. The entries of :math:`\pi - \theta` are negative, so the printed ratio is at most 1, the reciprocal of this one.
+
+    Args:
+        limits: The largest share of each arm, one number or one per arm.
+        policy: The mix: one share per arm.
     """
     mix = _check_mix(policy)
     return _ratio(np.array(_check_limits(limits, mix.size)) - mix)
@@ -104,9 +117,6 @@ def knapsack(
               \ \text{for every resource } i.
 
     The arms are ways to spend; one pull shows a reward and how much of each resource it used, the costs to tell.
-    `capacities` holds :math:`C_i \ge 0`, what may be used in :math:`T` = `rounds` pulls of the deployed mix (1: the
-    capacity of an average pull). `std` is the noise of each measured resource, one for all or by name; `consumption`
-    gives the rows :math:`A_i` that are known, by name.
 
     Exact in expectation: what :math:`T` rounds really use scatters around its mean, by about std times :math:`\sqrt T`
     and with the arms that are drawn; lower the capacity by as much as you want to be safe from.
@@ -114,6 +124,19 @@ def knapsack(
     Shadow price: `shadow_price`. Differs from paper: it states :math:`s \le c`, the largest capacity. That holds when
     nothing is consumed negatively and every row has slack 1 or more, in the units chosen; but s is at least 1, so not
     with capacities below 1, and a row with little slack makes s as large as you like.
+
+    Args:
+        arms: The names of the ways to spend, or how many there are.
+        capacities: How much of each resource, by name, may be used in :math:`T` pulls of the deployed mix: :math:`C_i
+            \ge 0`.
+        std: The noise of each measured resource, one for all or by name; each may be one number or one per arm.
+            Required unless all rows are known.
+        consumption: The rows :math:`A_i` that are known, by name: what one pull of each arm uses; by default all are
+            measured.
+        rounds: :math:`T`, a whole number; by default 1: capacities are those of an average pull.
+        guess: For `polyarm.plan`: the mean that you expect of each measured thing, by name, one number per arm;
+            `reward` and the measured resources.
+        stated: Other fields of `Problem`: `delta`, `r`, `reward_std`, `family`, ...
     """
     _require_some("capacities", capacities, "name: the capacity of the resource")
     _require_whole("rounds", rounds)
@@ -145,12 +168,19 @@ def feasible_arms(
     .. math:: \max_\pi \mu^\top \pi \quad\text{subject to}\quad f_l^\top \pi \ge \tau_l \ \text{for every task } l.
 
     The arms are workers (or foods, or models); one pull shows the worker's utility, the reward, and how well it did
-    each task: tell `costs={task: performance}`, of mean :math:`f_{la}`; 1/2 is a valid `std` for tasks that succeed or
-    not. `floors` holds :math:`\tau_l` by task. Floors that differ between workers, as the paper mentions, are the same
-    problem: tell the performance minus the worker's own floor, and state the floor 0.
+    each task: tell `costs={task: performance}`, of mean :math:`f_{la}`. Floors that differ between workers, as the
+    paper mentions, are the same problem: tell the performance minus the worker's own floor, and state the floor 0.
 
     Exact for the team. A worker below a floor may be in it, if others make up for that; a single worker above every
     floor is the original problem, and no linear one. Shadow price: `feasible_arms_shadow_price`.
+
+    Args:
+        arms: The names of the workers, or how many there are.
+        floors: The least average performance :math:`\tau_l` of the team, by task.
+        std: The noise of a measured performance, one for all tasks or by task: 1/2 for tasks that succeed or not.
+        guess: For `polyarm.plan`: the mean that you expect of each measured thing, by name, one number per arm;
+            `reward` and the tasks.
+        stated: Other fields of `Problem`: `delta`, `r`, `reward_std`, `family`, ...
     """
     _require_some("floors", floors, "task: the least average performance")
     scales = _scales(list(floors), std)
@@ -169,6 +199,11 @@ def feasible_arms_shadow_price(
     Differs from paper: it prints :math:`(\tau - f_{\min})/(\tau - f_{\max}) \ge 1`. When every arm is above the floor
     that is the reciprocal, at most 1; when some are below and the mix is feasible it is negative. Both compare arms,
     where Theorem 6 compares rows: with a single row, `shadow_price` is 1.
+
+    Args:
+        performance: The mean performance of each arm.
+        floor: The floor of the task.
+        policy: The mix: one share per arm.
     """
     mix = _check_mix(policy)
     values = np.array([_number("performance", x) for x in performance])
@@ -194,18 +229,26 @@ def subpopulations(
               \ \text{for every group } m.
 
     The arms are treatments. One pull gives a treatment to one member of *every* group; `subpopulation_outcome` makes
-    the reward (the outcomes weighted by `shares`, :math:`w`) and the costs (the outcomes themselves) to tell. `floors`
-    holds :math:`\tau_m`, one for all or by group; `std` is the noise of an outcome, one for all or by group.
+    the reward (the outcomes weighted by :math:`w`) and the costs (the outcomes themselves) to tell.
 
     The reward is made of the same outcomes as the costs, so the noise is correlated and cannot be declared otherwise.
     The scale of the reward is :math:`\sum_m w_m s_m`, valid however the outcomes of one pull depend on each other; if
-    they are independent, :math:`\sqrt{\sum_m w_m^2 s_m^2}` is valid, too, and may be given as `reward_std`. A `guess`
-    holds the mean outcomes of each group.
+    they are independent, :math:`\sqrt{\sum_m w_m^2 s_m^2}` is valid, too, and may be given as `reward_std`.
 
     Differs from paper: it asks that the mix use only arms that are good for every group, :math:`1_{\mu_m \ge 0}^\top
     \pi = 1`. An indicator of an unknown mean is not the mean of anything that is measured, and an equality leaves no
     slack to prove. Every such mix satisfies the rows above; they also admit mixes in which one arm makes up for
     another. Shadow price: `subpopulations_shadow_price`.
+
+    Args:
+        arms: The names of the treatments, or how many there are.
+        shares: The share :math:`w_m` of each group in the population, by name; they sum to 1.
+        std: The noise :math:`s_m` of an outcome, one for all groups or by group.
+        floors: The least mean outcome :math:`\tau_m`, one for all groups or by group; by default 0.
+        reward_std: The noise of the reward, one number or one per arm; by default :math:`\sum_m w_m s_m`.
+        delta: The error probability, between 0 and 1.
+        r: How far the answer may fall short of the best mix, in units of the reward.
+        guess: For `polyarm.plan`: the mean outcomes that you expect of each group, by name, one number per arm.
     """
     names = _name_arms(arms)
     weights = _check_shares(shares)
@@ -230,7 +273,13 @@ def subpopulations(
 def subpopulation_outcome(
     problem: Problem, shares: Mapping[str, float], outcomes: Mapping[str, float]
 ) -> tuple[float, dict[str, float]]:
-    """Return the reward and the costs to tell, given the outcome of one member of each group; `shares` as declared."""
+    """Return the reward and the costs to tell, given the outcome of one member of each group.
+
+    Args:
+        problem: The problem that `subpopulations` made.
+        shares: The shares of the groups, as they were given to it.
+        outcomes: The outcome of each group's member, by group.
+    """
     weights = _check_shares(shares)
     _require_known_names("group in shares", weights, [problem.constraints[i].name for i in problem.unknown])
     _require_same_names("outcomes", outcomes, weights)
@@ -243,6 +292,9 @@ def subpopulations_shadow_price(policy: Sequence[float] | FloatArray) -> float:
 
     Differs from paper: "above 1" is "at least 1" (a single arm has 1); and it does not follow from Theorem 6, whose
     slack is 0 in every row of the paper's equality. For the rows of `subpopulations` the theorem's is `shadow_price`.
+
+    Args:
+        policy: The mix: one share per arm.
     """
     mix = _check_mix(policy)
     used = mix[mix > PRIMAL]
@@ -288,8 +340,17 @@ def exposure(
     The merit :math:`f(\mu)` of the paper must be affine and increasing in the reward: outcomes are then told as merits,
     divided by the largest that is possible, and r is in these units. For other f the mean merit of an outcome is not
     the merit of the mean outcome. The reward and the costs come from the same outcomes, so the noise is correlated.
-    There are K(K - 1) rows: this is for a handful of arms. A `guess` holds the `merit` of each arm. Shadow price:
-    `exposure_shadow_price`.
+    There are K(K - 1) rows: this is for a handful of arms. Shadow price: `exposure_shadow_price`.
+
+    Args:
+        arms: The names of the items, or how many there are.
+        tolerance: By how much the exposure per merit of one arm may exceed another's, as a share of it: above 0, such
+            as 0.2.
+        least_merit: A merit that no arm falls below: above 0, at most 1.
+        outcomes_per_pull: How often a pull shows the item, n; the error says how many a tolerance needs.
+        delta: The error probability, between 0 and 1.
+        r: How far the answer may fall short of the best mix, in units of the merit.
+        guess: For `polyarm.plan`: the mean merit that you expect of each arm, `{"merit": [...]}`.
     """
     names = _name_arms(arms)
     weight = _exposure_weight(tolerance, least_merit, outcomes_per_pull)
@@ -327,7 +388,13 @@ def _exposure_weight(tolerance: float, least_merit: float, outcomes_per_pull: in
 
 
 def exposure_outcome(problem: Problem, arm: int | str, outcomes: Sequence[float]) -> tuple[float, dict[str, float]]:
-    """Return the reward and the costs to tell, given the outcomes of one pull of a problem made by `exposure`."""
+    """Return the reward and the costs to tell, given the outcomes of one pull of a problem made by `exposure`.
+
+    Args:
+        problem: The problem that `exposure` made.
+        arm: The item that was shown: its name or its index.
+        outcomes: What each showing gave, from 0 to 1; `outcomes_per_pull` of them.
+    """
     pairs = list(permutations(range(problem.n_arms), 2))
     expected = [_exposure_row(problem.arms[a], problem.arms[b]) for a, b in pairs]
     rows = dict(zip(expected, problem.constraints, strict=False))
@@ -354,6 +421,9 @@ def exposure_shadow_price(merits: Sequence[float] | FloatArray) -> float | None:
     ratio -1; and it equates this to the same ratio of :math:`f_a - f_b`, which is another number (4 and 2 for merits
     1, 2, 3). Nor does it follow from Theorem 6: equalities have no slack. For the rows of `exposure` the theorem's is
     `shadow_price`.
+
+    Args:
+        merits: The mean merit of each arm, above 0.
     """
     values = np.array([_number("merit", x, above=0.0) for x in merits])
     if values.size < 2:
@@ -362,10 +432,14 @@ def exposure_shadow_price(merits: Sequence[float] | FloatArray) -> float | None:
 
 
 class Guardrail(Checked):
-    """A metric that a mix must not worsen by more than `margin` against the control.
+    """A metric that a mix must not worsen by more than a margin against the control.
 
-    `std` is the noise of one outcome of the metric (one number, or one per arm); `better` says which way is good;
-    `baseline` is the control's mean if it is known, and otherwise it is measured beside every pull.
+    Args:
+        name: Its name, which costs are told by.
+        margin: By how much the mix may be worse than the control, above 0, in the metric's own units.
+        std: The noise of one outcome of the metric, one number or one per arm.
+        better: Which way is good: `higher` or `lower`.
+        baseline: The control's mean if it is known; by default it is measured beside every pull.
     """
 
     name: Annotated[str, Field(min_length=1)]
@@ -387,10 +461,17 @@ def guardrails(arms: Arms, metrics: Sequence[Guardrail], *, guess: Expected | No
     `guardrail_costs` does. The scale of a difference is :math:`\sqrt{s_a^2 + s_0^2}`, and that of 0 is as small as you
     like. The control alone satisfies these rows, so there is always an answer. One control user may not serve two
     pulls: pulls must be independent. With a `baseline` the metric is told as measured, and the bound is as good as the
-    baseline. A `guess` holds the means of the metrics themselves, and the `reward`.
+    baseline.
 
     Exact for the split. To ship one variant, read it as a test of mixes: a variant that gets all the traffic passed.
     Not in the paper; shadow price as in its Theorem 6: `shadow_price`.
+
+    Args:
+        arms: The names of the control, first, and its variants, or how many there are.
+        metrics: The metrics that the mix must not worsen, each a `Guardrail`.
+        guess: For `polyarm.plan`: the means that you expect of `reward` and of the metrics themselves, by name, one
+            number per arm.
+        stated: Other fields of `Problem`: `delta`, `r`, `reward_std`, `family`, ...
     """
     names = _name_arms(arms)
     if not metrics or not all(isinstance(metric, Guardrail) for metric in metrics):
@@ -427,6 +508,12 @@ def guardrail_costs(
     """Return the costs to tell, given the metrics of the arm's user and those of the control's beside it.
 
     Metrics with a baseline need no control; a pull of the control needs none either.
+
+    Args:
+        problem: The problem that `guardrails` made.
+        arm: The arm that was pulled: its name or its index.
+        metrics: What the arm's user gave, by name of the metric.
+        control_metrics: What the control's user gave, for each metric without a baseline.
     """
     index, beside, costs = problem.arm_index(arm), control_metrics or {}, {}
     plain = {problem.constraints[i].name for i in problem.unknown}
@@ -461,16 +548,25 @@ def routing(
     .. math:: \max_\pi \mu^\top \pi \quad\text{subject to}\quad A_i^\top \pi \le b_i, \qquad
               \sum_a \pi_a P_a(\text{event}_j) \le \alpha_j, \qquad \pi_a \ge \text{least share}.
 
-    The arms are models; the reward of a pull is the graded quality of one answer. `budgets` holds :math:`b_i`, bounds
-    on means (price per request, say), by name, with noise `std`. `at_most` holds :math:`\alpha_j`, the share of
-    requests in which something may happen (too slow, refused): tell 1 if it did and 0 if not; the scale is 1/2.
-    `least_share` keeps every model warm: known rows.
+    The arms are models; the reward of a pull is the graded quality of one answer. Of an event tell 1
+    if it happened and 0 if not; its scale is 1/2. The rows of the least share are known.
 
     Exact. The share of slow requests is linear in the mix, where a percentile of latency is not, and says the same: the
     95 % percentile is at most 2 s when at most 5 % of requests take longer. Prices have heavy tails: a limit on the
     length of answers bounds them, and half the range is then a valid scale.
 
     Not in the paper; shadow price as in its Theorem 6: `shadow_price`.
+
+    Args:
+        models: The names of the models, or how many there are.
+        budgets: Bounds :math:`b_i` on means (price per request, say), by name; by default none.
+        std: The noise of what has a budget, one for all or by name; required with `budgets`.
+        at_most: The share of requests :math:`\alpha_j` in which an event may happen (too slow, refused), by name:
+            between 0 and 1; by default none.
+        least_share: The least share of every model, which keeps it warm; by default 0, which makes no rows.
+        guess: For `polyarm.plan`: the mean that you expect of each measured thing, by name, one number per arm;
+            `reward`, the budgets and the events.
+        stated: Other fields of `Problem`: `delta`, `r`, `reward_std`, `family`, ...
     """
     names = _name_arms(models)
     means, events = dict(budgets or {}), dict(at_most or {})
@@ -495,8 +591,14 @@ def shadow_price(
 ) -> float | None:
     """Return the shadow price of the paper's Theorem 6 at a mix: the largest slack of a row over the smallest.
 
-    `costs` holds the mean costs of the measured rows, in their order. None when the mix is on the edge of a row or
-    beyond (as the optimum is whenever a row matters), or when there is no row. It depends on the units of the rows.
+    None when the mix is on the edge of a row or beyond (as the optimum is whenever a row matters), or when there is no
+    row. It depends on the units of the rows.
+
+    Args:
+        problem: The problem.
+        policy: The mix: one share per arm.
+        costs: The mean costs of the measured rows, in their order: one number per arm each; by default none, for
+            problems without.
     """
     mix = problem.check_policy(policy)
     if len(costs) != len(problem.unknown):

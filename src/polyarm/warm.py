@@ -1,7 +1,7 @@
-"""Compiling ahead: what each explorer and command needs is compiled into the cache on disk before anyone waits for it.
+"""Compiling ahead: everything that explorers and commands need, before anyone waits for it.
 
-A job plays a small shipped instance through all that can be asked of an explorer, so that every kernel is compiled for
-the arguments that real runs give it. The cache folder holds a note of each job that was done.
+A job plays a small shipped instance through everything that an explorer can do, so that every kernel is compiled for
+the arguments that real runs give it. The cache folder notes which jobs are done.
 """
 
 import json
@@ -35,14 +35,14 @@ from polyarm.rules.registry import SHIPPED
 
 #: More would mostly compile the same small kernels at the same time.
 PROCESSES = 2
-#: Ends the names of jobs for rewards whose variance depends on their mean, for which kernels are compiled once more.
+#: Suffix of jobs for rewards whose variance depends on their mean: kernels are compiled once more for them.
 CURVED = "-curved"
-#: Explorers that are another's code on a problem with every row known, or not.
+#: Explorers that run another's code, on a problem with every row known, or not.
 _SAME_CODE = {"ctns-wlag": "ctns", "cge-wlag": "cge"}
 
 
 class Job(NamedTuple):
-    """What is compiled together: its name, about how many seconds it takes on its own, and what makes it happen."""
+    """What is compiled together: its name, about how many seconds it takes alone, and the function that triggers it."""
 
     name: str
     seconds: int
@@ -50,7 +50,9 @@ class Job(NamedTuple):
 
 
 class News(NamedTuple):
-    """What `warm` tells: a job has begun to compile a kernel, or if that is None, is done after so many seconds."""
+    """What `warm` reports: a job has begun to compile a kernel or, if `kernel` is None, is done after so many
+    seconds.
+    """
 
     job: str
     kernel: str | None
@@ -58,13 +60,13 @@ class News(NamedTuple):
 
 
 def _small_instance(curved: bool) -> Instance:
-    """An instance on which every explorer stops, or shows all it does, within some hundred pulls."""
+    """An instance on which every explorer stops, or does all that it ever does, within a few hundred pulls."""
     changes = {"family": "bernoulli", "reward_std": None} if curved else {}
     return load_instance("router").with_problem(r=0.2, **changes)
 
 
 def _impossible_instance(curved: bool) -> Instance:
-    """The same with a budget that no mix keeps, which is proved at once."""
+    """The same with a budget that no mix can keep, as a few pulls prove."""
     instance = _small_instance(curved)
     first, *others = [constraint.model_dump() for constraint in instance.problem.constraints]
     return instance.with_problem(constraints=[{**first, "bound": -5.0}, *others])
@@ -115,7 +117,7 @@ def _play_plan() -> None:
 
 
 def _make_jobs() -> dict[str, Job]:
-    """Return the jobs by name, in the order in which they are done: those first that others share most with."""
+    """Return the jobs by name, in the order in which they are done: those that share most with others first."""
     explorers = {"uniform": 15, "lagex": 14, "lats": 12, "ctns": 9, "ptns": 8, "cge": 7}
     jobs = [Job("certex", 35, partial(_play_certex, False))]
     jobs += [Job(name, seconds, partial(_play_explorer, name, False)) for name, seconds in explorers.items()]
@@ -130,7 +132,7 @@ JOBS = _make_jobs()
 
 
 def jobs_for(plan: Plan) -> list[Job]:
-    """Return the jobs that compile what a plan will run; an explorer of the user's own has none but its stop's."""
+    """Return the jobs that compile what a plan will run; for a user's own explorer, only that of its stop."""
     names = [_SAME_CODE.get(plan.explorer.name, plan.explorer.name)] if plan.explorer.name in SHIPPED else []
     if plan.settings.stops_certified() and "certex" not in names:
         names.append("certex")
@@ -146,7 +148,7 @@ def find_jobs(names: Iterable[str]) -> list[Job]:
 
 
 def missing(jobs: Iterable[Job]) -> list[Job]:
-    """Return the jobs that are not noted as done; none where nothing is ever compiled."""
+    """Return the jobs that are not noted as done; none if compilation is off."""
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return []
     notes = _notes()
@@ -154,7 +156,7 @@ def missing(jobs: Iterable[Job]) -> list[Job]:
 
 
 def play(job: Job) -> None:
-    """Do a job in this process, and note it."""
+    """Do a job in this process, and note that it is done."""
     job.play()
     notes = _notes()
     if notes is not None:
@@ -164,7 +166,9 @@ def play(job: Job) -> None:
 
 @cache
 def _notes() -> Path | None:
-    """Where jobs are noted: named by all that Numba asks before it trusts its cache; None without one."""
+    """The folder that notes finished jobs, named by everything that Numba checks before it trusts its cache; None
+    without a cache.
+    """
     if _compile.CACHE_FOLDER is None:
         return None
     root = Path(__file__).parent
@@ -182,7 +186,7 @@ def watch_compiling(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 class _Listener(event.Listener):
-    """Passes on the names of kernels of polyarm and of its explorers; Numba's own helpers say nothing to anyone."""
+    """Passes on the names of polyarm's kernels, but not of Numba's own helpers."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -194,11 +198,11 @@ class _Listener(event.Listener):
             self._tell(function.__name__)
 
     def on_end(self, event: Any) -> None:
-        """Do nothing: the next one will be told."""
+        """Do nothing: the next kernel is told as it begins."""
 
 
 def warm(jobs: Sequence[Job], tell: Callable[[News], None]) -> None:
-    """Do jobs in two processes at once, each the next one as it ends the last; `tell` hears what they do.
+    """Do jobs in two processes at once; each takes the next job when it is free. `tell` is called with what they do.
 
     Raises when the cache folder cannot be written.
     """
@@ -224,7 +228,7 @@ def warm(jobs: Sequence[Job], tell: Callable[[News], None]) -> None:
 
 
 def _employ(waiting: "SimpleQueue[Job]", tell: Callable[[News], None], failures: list[str]) -> None:
-    """Hand jobs to a process of their own, one after the other, until none waits or the process fails."""
+    """Hand jobs to one process, one after the other, until none waits or the process fails."""
     command = [sys.executable, "-c", "from polyarm.warm import work; work()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

@@ -1,4 +1,4 @@
-"""With r > 0 several answers are right; the characteristic time is that of the one easiest to certify."""
+"""With r > 0 several answers are right; the characteristic time belongs to the one that is easiest to certify."""
 
 from dataclasses import dataclass
 from typing import Any

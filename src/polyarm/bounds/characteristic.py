@@ -83,7 +83,7 @@ def optimal_vertex(means: FloatArray, columns: FloatArray) -> tuple[FloatArray, 
         raise ValueError("the feasible set is empty")
     policy = np.zeros(n_arms)
     write_vertex(n_arms, basis, lp.inverse, policy)
-    # More room than a step takes: here a degenerate vertex may have as many neighbours as it likes.
+    # More room than in a step: a degenerate vertex may have many neighbours.
     capacity = 64 * neighbour_capacity(n_arms, m - 1)
     moves = make_moves(capacity, m - 1)
     count = find_neighbours(columns, basis, lp.inverse, make_neighbour_work(n_arms, m - 1, capacity), moves)
@@ -107,7 +107,7 @@ def moves_to(policy: FloatArray, vertices: FloatArray) -> Alternatives:
 def list_alternatives(means: FloatArray, columns: FloatArray, r: float) -> Alternatives:
     """Return what must be rejected at the optimal policy: its neighbours if r = 0, every vertex otherwise.
 
-    With more vertices than can be walked the neighbours stand for all: T is then still a lower bound.
+    If there are too many vertices to list, the neighbours stand for all: T is then still a lower bound.
     """
     m, n_arms = columns.shape
     policy, _, neighbours = optimal_vertex(means, columns)
@@ -137,7 +137,7 @@ def characteristic_time(
     """
     rivals, moves, count = Rivals(alternatives.moves, alternatives.count), alternatives.moves, alternatives.count
     m, n_arms = columns.shape
-    if count == 0:  # one mix is all there is: nothing to tell apart
+    if count == 0:  # there is only one mix: nothing to tell apart
         return CharacteristicTime(0.0, np.full(n_arms, 1.0 / n_arms), alternatives.policy, 0.0)
     work = make_maxmin_work(count, n_arms, m - 1, moves.changes.shape[1])
     warm = Weights(np.ones(count), np.zeros(m - 1))

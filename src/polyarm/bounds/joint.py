@@ -30,7 +30,7 @@ from polyarm.planner.objective import Scene, forget, make_memory, make_plan_work
 from polyarm.polytope.penalised import Program, forget_basis
 from polyarm.problem import find_optimum
 
-#: The cautious answers that planning starts from lose these shares of r.
+#: Planning starts from cautious answers, which give up these shares of r.
 _LOSSES = (0.25, 0.5, 0.75)
 #: The price of breaking an estimated row, per unit of reward noise: far above any price that an optimum pays.
 _PENALTY = 200.0
@@ -43,7 +43,8 @@ _SHARPNESS = (10.0, 170.0)
 _CLIMBS = 12
 _CLIMB_ITERATIONS = 400
 #: Accuracy and budget of cells of the search for a best response: while climbing, while polishing, in a rehearsal of
-#: the proof, and in the proof. Its last per cents cost most: they are not spent on a plan that needs polishing still.
+#: the proof, and in the proof. The last few per cent cost most: they are not spent on a plan that still needs
+#: polishing.
 _ROUGH, _ROUGH_CELLS = 0.2, 300
 _FINE, _FINE_CELLS = 0.03, 300
 _REHEARSAL, _REHEARSAL_CELLS = 0.1, 20_000
@@ -57,7 +58,7 @@ _KEPT_PROBES = 8
 #: The best starts whose answers are this far apart (sum of absolute differences) are polished.
 _POLISHED_STARTS = 2
 _APART = 0.01
-#: With more arms than this local solves take longer than they are worth.
+#: With more arms, local solves take longer than they are worth.
 _MOST_POLISHED_ARMS = 40
 #: A polish ends when it gains less than this, or trusts its model less far than that.
 _POLISHES = 12
@@ -77,7 +78,7 @@ class Plan(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the worst alternative leaves of a plan: the least ratio met, how much of it is proved, and the witness."""
+    """A plan against its worst witness: the least ratio found, the lower bound proved for it, and the witness."""
 
     attained: float
     proved: float
@@ -118,9 +119,9 @@ class JointSearch:
         return self.means.size
 
     def _remember(self, witness: FloatArray) -> None:
-        """Keep a witness, in place of the oldest when there is no room.
+        """Keep a witness, in place of the oldest if there is no room.
 
-        Unlike the pool of an explorer this one keeps those that nearly coincide: the last per cent depends on them.
+        Unlike an explorer's pool, this one keeps near duplicates: the last per cent depends on them.
         """
         pool, size = self.pool, int(self.pool.size[0])
         if np.abs(pool.mixes[:size] - witness).sum(axis=1).min(initial=np.inf) < _SAME_WITNESS:
@@ -131,7 +132,7 @@ class JointSearch:
         pool.size[0] = max(size, place + 1)
 
     def cautious(self, loss: float) -> FloatArray | None:
-        """Return the answer that loses this share of r to gain slack in every unknown row; None when that buys none."""
+        """Return the answer that gives up this share of r for slack in every unknown row; None if it gains none."""
         optimum, answer = np.zeros(self.n_arms), np.zeros(self.n_arms)
         r = self.model.r
         found = write_cautious(
@@ -145,7 +146,7 @@ class JointSearch:
         return answer if found else None
 
     def _weigh(self, plan: Plan, total: float) -> tuple[Evidence, Thresholds]:
-        """Return what `total` pulls by a plan bring, were the estimates true: evidence and thresholds."""
+        """Return the evidence and the thresholds after `total` pulls by a plan, if the estimates were true."""
         worth, evidence = make_worth(self.n_arms), make_evidence(self.n_arms, self.model.known.size)
         weigh_pulls(self.pricing, total * plan.allocation, worth)
         write_pooled_evidence(self.means, self.rows, self.model, worth, plan.answer, evidence)
@@ -203,7 +204,9 @@ class JointSearch:
         return Plan(allocation, answer, float(value))
 
     def ascend(self, start: Plan, total: float, fixed: bool) -> Plan:
-        """Climb with rising sharpness, adding the best response each time; return the plan that its own hurts least."""
+        """Climb with rising sharpness, adding the best response each time; return the plan that its best response hurts
+        least.
+        """
         best, plan = start._replace(value=0.0), start
         for sharpness in np.geomspace(*_SHARPNESS, _CLIMBS):
             plan = self.climb(plan, total, float(sharpness), fixed)
@@ -259,7 +262,7 @@ class JointSearch:
     def optimise(self, allocation: FloatArray | None = None) -> tuple[Plan, Response] | None:
         """Return the best plan found (for the allocation given, if one is) and what is proved of it.
 
-        None when no start exists: nothing within r has slack in every unknown row.
+        None when no start exists: no answer within r has slack in every unknown row.
         """
         fixed = allocation is not None
         plans = [self.ascend(start, 1.0, fixed) for start in self.starts(allocation)]
@@ -274,7 +277,9 @@ class JointSearch:
         return self._confirm(plan, fixed, _CERTIFYING, _CERTIFYING_CELLS)
 
     def _confirm(self, plan: Plan, fixed: bool, accuracy: float, max_cells: int) -> tuple[Plan, Response]:
-        """Search for what hurts a plan; if that costs it much, polish and search again. Returns what is best proved."""
+        """Search for a plan's best response; if it costs the plan much, polish and search again. Returns the best that
+        is proved.
+        """
         found = []
         for _ in range(_REPEATS):
             hoped = plan.value
@@ -292,7 +297,7 @@ class JointTime:
     """What is known of T*: `lower` <= T* <= `certified` are proved (0 and infinity where nothing is).
 
     `time` is that of the plan returned, `allocation` and `answer`, against the worst witness met, `closest`;
-    `uniform_time` the same for pulling all arms equally, with the answer that suits that best (None: not looked for).
+    `uniform_time` the same for pulling all arms equally, with the best answer for that (None: not looked for).
     """
 
     time: float
@@ -316,8 +321,8 @@ def why_no_joint_time(model: Model) -> str | None:
 def joint_time(model: Model, means: FloatArray, rows: FloatArray, uniform: bool = True) -> JointTime | None:
     """Return the joint characteristic time of a truth: means, and `rows` = G in the units of `model`.
 
-    None when it is infinite: nothing that is within r of the optimum has slack in every unknown row. Raises ValueError
-    for what `why_no_joint_time` refuses. Without `uniform` that time is not looked for.
+    None when it is infinite: no answer within r of the optimum has slack in every unknown row. Raises ValueError for
+    what `why_no_joint_time` refuses. Without `uniform` that time is not looked for.
     """
     reason = why_no_joint_time(model)
     if reason is not None:

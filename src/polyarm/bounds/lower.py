@@ -52,7 +52,9 @@ def make_truth(problem: Problem, means: FloatArray, costs: FloatArray) -> Truth:
 
 
 def expected_samples(time: float, delta: float) -> float:
-    """Return T log(1/(2.4 delta)): no explorer that errs with probability at most delta expects fewer samples."""
+    """Return T log(1/(2.4 delta)): no explorer that errs with probability at most delta expects to need fewer
+    samples.
+    """
     return time * max(math.log(1.0 / (2.4 * delta)), 0.0)
 
 
@@ -173,7 +175,7 @@ def _least_slack(columns: FloatArray, policy: FloatArray) -> float:
 
 
 def slater_slack(columns: FloatArray) -> float:
-    """Return the largest slack that some policy has in every row at once."""
+    """Return the largest slack that one policy has in every row at once."""
     m, n_arms = columns.shape
     lifted = np.hstack([columns, np.vstack([[0.0], np.ones((m - 1, 1))])])
     objective = np.zeros(n_arms + 1)

@@ -23,11 +23,11 @@ from polyarm.families.family import Family, linearise_move
 from polyarm.polytope.linear import NewtonWork, find_newton_direction, make_newton_work
 from polyarm.polytope.neighbours import Move, Rivals
 
-#: Floor for s, as a share of its largest entry: arms that no alternative needs may have to hold mass so that the
-#: rows are satisfied, and x_a = sqrt(s_a / e_a) can only give it to them if s_a > 0. Good enough for one step.
+#: Floor for s, as a share of its largest entry: arms that no alternative needs may still need mass to satisfy the rows,
+#: and x_a = sqrt(s_a / e_a) gives them some only if s_a > 0. Good enough for one step.
 STEP_FLOOR = 1e-6
-#: Alternatives weaker than this share of their spread (both have the reward's unit squared) are treated as this
-#: strong: the optimum then is finite.
+#: Alternatives weaker than this share of their spread (both have the reward's unit squared) count as this strong: that
+#: keeps the optimum finite.
 LEAST_STRENGTH = 1e-12
 _LEAST_WEIGHT = 1e-14
 _NEWTON_STEPS = 30
@@ -35,7 +35,7 @@ _SHRINKINGS = 60
 
 
 class Effort(NamedTuple):
-    """When a solve is good enough: after so many iterations, or once value and bound agree to the relative accuracy.
+    """When a solve ends: after so many iterations, or once value and bound agree to the relative accuracy.
 
     `floor` is a share of the largest need that every arm is taken to have; see `STEP_FLOOR`.
     """

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from polyarm._types import FloatArray
 
-#: Cuts whose root is within this factor of the least, at a point that was looked at, are taken into account.
+#: A cut counts if its root was within this factor of the least at some point that was tried.
 _NEAR = 1.4
 _STEPS = 12
 _SHRINK = 0.3
@@ -20,7 +20,7 @@ _GAIN = 1e-4
 
 
 class Cuts(NamedTuple):
-    """Every way of being wrong that is taken into account: unknown rows, then witnesses, at one pull in all.
+    """The ways of being wrong that count: unknown rows, then witnesses, at one pull in all.
 
     `rows` and `row_noise` (d_u, K) are those of the unknown rows, `known_rows` are imposed on the answer; `mixes` are
     the witnesses and `excess` (n, d_u) what they exceed the unknown rows by.
@@ -64,8 +64,8 @@ def improve_locally(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Maximise the least cut within `trust` of a plan; returns allocation, answer and the least cut there.
 
-    Each step maximises the least of the linearised roots within `reach`, which shrinks when the step misleads. `fixed`
-    leaves the allocation alone; otherwise no share of it falls below `floor`, or below what it was.
+    Each step maximises the least of the linearised roots within `reach`, which shrinks when the linear model was wrong.
+    `fixed` leaves the allocation alone; otherwise no share of it falls below `floor`, or below what it was.
     """
     w, p = allocation, answer
     roots, slopes = root_cuts(cuts, w, p)
@@ -138,7 +138,7 @@ def _maximise_linearised(
 
 
 def _return_to_known(known: FloatArray, safe: FloatArray, mix: FloatArray) -> FloatArray:
-    """Move a mix that round-off has put outside a known row as far back towards `safe` as it takes."""
+    """Move a mix that round-off has put outside a known row back towards `safe`, as far as needed."""
     for share in (0.0, *(0.5**k for k in range(40, 0, -1))):
         blend: FloatArray = (1.0 - share) * mix + share * safe
         if float(np.max(known @ blend, initial=0.0)) <= 0.0:

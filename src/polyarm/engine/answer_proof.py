@@ -1,4 +1,4 @@
-"""What proves one answer, in the user's units: the same numbers whichever certificate they come from."""
+"""The proof of one answer, in the user's units: the same fields for every certificate."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,9 @@ from polyarm.problem import Problem
 
 @dataclass(frozen=True)
 class Case:
-    """What is proved about, and with what: all that was fixed before the first pull."""
+    """The problem that a certificate is about and the constants that it is made with, all fixed before the first
+    pull.
+    """
 
     problem: Problem
     model: Model
@@ -25,10 +27,10 @@ class Case:
 
 @dataclass(frozen=True)
 class AnswerProof:
-    """An answer with its estimates from all outcomes, and what is certain of them, all at once.
+    """An answer, its estimates from all outcomes, and bounds on them that hold all at once.
 
     Per row: slack, a lower bound on it, and the statistic that its test looks at (None: known). `costs_pass`: all cost
-    tests pass; `reward` is the test that remains to be decided.
+    tests pass; `reward` is the test still to be decided.
     """
 
     mix: FloatArray
@@ -62,7 +64,7 @@ def pooled_proof(case: Case, standing: Standing, mix: FloatArray) -> AnswerProof
 
 
 def pooled_thresholds(case: Case, standing: Standing) -> dict[str, Any]:
-    """Return the thresholds of the pooled certificate, and how they came about."""
+    """Return the thresholds of the pooled certificate, and what they are made of."""
     return {
         "kind": case.terms.thresholds,
         "lam": standing.rule.pricing.lam,
@@ -73,9 +75,9 @@ def pooled_thresholds(case: Case, standing: Standing) -> dict[str, Any]:
 
 
 def averaged_proof(case: Case, standing: Standing, start: StartPlan, table: Record) -> AnswerProof:
-    """Return what the averaged certificate says of its answer, beside the pooled one, which has its own part of delta.
+    """Return what the averaged certificate says of its answer, together with the pooled one.
 
-    Both are certain together, so a slack is at least the larger of their bounds.
+    Each has its own part of delta, so both hold at once: a slack is at least the larger of their bounds.
     """
     average = weigh_blocks(case.model, case.terms.averaged_delta, start, table)
     pooled = pooled_proof(case, standing, average.mix)

@@ -15,7 +15,7 @@ from polyarm.errors import InvalidInput
 def tabulate_blocks(case: Case, start: StartPlan, table: Record) -> dict[str, Any]:
     """Return the start that proved an answer and its blocks, in the user's units, as plain JSON types.
 
-    `told_before` is the number of outcomes that were in when a start or a block was fixed.
+    `told_before` is the number of outcomes that were known when a start or a block was fixed.
     """
     problem, model = case.problem, case.model
     costs = {
@@ -42,7 +42,7 @@ def tabulate_blocks(case: Case, start: StartPlan, table: Record) -> dict[str, An
 
 
 def read_blocks(case: Case, stated: Mapping[str, Any], pulls: FloatArray) -> tuple[StartPlan, Record]:
-    """Read what `tabulate_blocks` wrote; raises when it is no such table, or is not within all `pulls` made."""
+    """Read what `tabulate_blocks` wrote; raises if it is not such a table, or does not fit the `pulls` made."""
     start = _read_start(case, stated["start"])
     blocks = stated["blocks"]
     if not isinstance(blocks, list) or not blocks:

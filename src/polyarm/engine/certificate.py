@@ -67,7 +67,7 @@ class Certificate:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold beside what every certificate assumes, in words; see docs/studies.md."""
+        """What must also hold, in words, beyond what every certificate assumes; see docs/studies.md."""
         return tuple(self.document.get("study", {}).get("assumptions", ()))
 
     def _repr_html_(self) -> str:
@@ -81,7 +81,11 @@ class Certificate:
         return html_table(f"Certificate: {self.verdict}", ("arm", "share"), rows, notes)
 
     def write(self, path: str | Path) -> None:
-        """Write the document; the file appears whole or not at all."""
+        """Write the document as JSON; the file appears whole or not at all.
+
+        Args:
+            path: The file to write; one that exists is replaced.
+        """
         with replaced(path) as file:
             file.write((json.dumps(self.document, indent=2, allow_nan=False) + "\n").encode())
 
@@ -101,7 +105,13 @@ class Verification:
 
 
 def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -> Certificate:
-    """Return the certificate of a session that the certified rule has stopped; `study`: whence its outcomes came."""
+    """Return the certificate of a session that the certified rule has stopped; raises `NotYet` before that.
+
+    Args:
+        session: The session, with a certified rule: `certex`, or `stopping=certified`.
+        study: Where its outcomes came from, in plain JSON types, to be kept in the certificate; by default nothing is
+            said.
+    """
     case = session.case
     if not session.stopped:
         raise NotYet(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; go on")
@@ -134,7 +144,7 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
 
 
 def write_certificate(session: Session, path: str | Path) -> None:
-    """Write a session's certificate and verify what then stands in the file; raises if that is not confirmed."""
+    """Write a session's certificate, read it back and verify it; raises if it is not confirmed."""
     make_certificate(session).write(path)
     faults = verify_certificate(read_certificate(path)).faults
     if faults:
@@ -182,7 +192,7 @@ def _kind(case: Case, verdict: str) -> str:
 
 
 def _describe_answer(case: Case, proof: AnswerProof) -> dict[str, Any]:
-    """Write the proof of an answer out, the reward test decided."""
+    """Decide the reward test of an answer, and write its proof out."""
     problem, reward = case.problem, prove_reward(proof.reward)
     low, high = proof.value_interval
     return {
@@ -229,7 +239,7 @@ def _checksum(document: Mapping[str, Any]) -> str:
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Read a certificate file; raises when it is not one."""
+    """Read a certificate file; raises if it is not one."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -243,7 +253,11 @@ def read_certificate(path: str | Path) -> dict[str, Any]:
 
 
 def verify_certificate(document: Mapping[str, Any]) -> Verification:
-    """Recompute everything in a certificate from its sufficient statistics; report every disagreement."""
+    """Recompute everything in a certificate from its sufficient statistics; report every disagreement.
+
+    Args:
+        document: The certificate in plain JSON types: `Certificate.document`, or what is read from its file.
+    """
     verdict = document.get("verdict")
     faults: list[str] = []
     if document.get("checksum") != _checksum(document):

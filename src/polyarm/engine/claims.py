@@ -12,7 +12,7 @@ _NOT_STOPPED = "the explorer has not stopped"
 
 
 def kind_of_bounds(settings: CertifiedSettings) -> Kind:
-    """How far the bounds of the certified rule may be trusted; none where another test decides."""
+    """How far the bounds of the certified rule may be trusted: none if another test decides."""
     return settings.thresholds if settings.stops_certified() else "none"
 
 

@@ -1,4 +1,4 @@
-"""The compiled protocol that both drivers speak: ask for an arm, tell what it gave, or play on alone."""
+"""The compiled protocol that both drivers speak: ask for an arm, tell its outcome, or play on alone."""
 
 from collections.abc import Callable
 from functools import cache
@@ -20,8 +20,9 @@ from polyarm.tolerances import VIOLATION
 
 
 class Scores(Scalars):
-    """What the loop keeps against the truth: pulls at which allocation or answer broke a constraint, and by how much
-    all allocations did."""
+    """The loop's tallies against the truth: pulls at which the allocation or the answer broke a constraint, and by how
+    much the allocations did in all.
+    """
 
     allocation_violations: int
     policy_violations: int
@@ -79,7 +80,7 @@ def _worst_excess(true_rows: FloatArray, mix: FloatArray) -> float:
 
 @kernel
 def _take_turn(core: Round, model: Model, simulation: Simulation, costs: FloatArray) -> None:
-    """Judge the pending decision by the truth, pull its arm and tell what it gave; `costs` is scratch."""
+    """Judge the pending decision by the truth, pull its arm and tell the outcome; `costs` is scratch."""
     world, scores = simulation.world, simulation.scores
     if core.now.steps >= core.policy.size:
         excess = _worst_excess(world.true_rows, core.allocation)
@@ -97,8 +98,8 @@ def _take_turn(core: Round, model: Model, simulation: Simulation, costs: FloatAr
 def advance(rule: Any, state: Any, model: Model, rng: np.random.Generator, work: Any, simulation: Simulation) -> int:
     """Play until the explorer stops, the stop must look, or `limit` pulls were made; returns what `ask` returned last.
 
-    The trajectory does not depend on how it is cut: the decision after the last pull is taken (so that a stop is
-    noticed) and stays pending.
+    Pausing does not change the trajectory: the decision after the last pull is taken (so that a stop is noticed) and
+    stays pending.
     """
     core, costs = state.round, np.zeros(model.known.size)
     while True:

@@ -16,7 +16,7 @@ from polyarm.stops.settings import CertifiedSettings, check_certifiable
 class Plan:
     """An explorer with its settings, ready for a problem; many sessions may share one.
 
-    `terms`: what a certificate is made with; None if the explorer's own test stops it.
+    `terms` holds the constants of a certificate; None if the explorer stops by its own test.
     """
 
     problem: Problem

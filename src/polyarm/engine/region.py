@@ -1,4 +1,4 @@
-"""Intervals of the estimates, the mixes that the constraints leave by them, and what each constraint costs."""
+"""Intervals of the estimates, the mixes that they leave feasible, and what each constraint costs."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from polyarm.problem import Problem
 class Intervals:
     """Estimates and how far each may be off, in the user's units: rewards (K,), costs (d, K).
 
-    nan where nothing was observed, and in `reward_widths` for families of rewards without a sub-Gaussian scale.
+    nan where nothing was observed; `reward_widths` is nan for rewards without a sub-Gaussian scale.
     """
 
     rewards: FloatArray
@@ -44,7 +44,7 @@ def find_intervals(session: Session) -> Intervals:
     return Intervals(estimates.reward_sums / pulls, scale * relative, costs, widths)
 
 
-#: Sets with more candidates for vertices are not listed: nobody could look at them.
+#: Sets with more candidate vertices are not listed: nobody could look at them.
 _MOST_CANDIDATES = 20_000
 
 
@@ -53,7 +53,7 @@ class Regions:
     """Vertices (n, K) of three sets of mixes; none where a set is empty.
 
     `estimated` is feasible if the estimates are true. While the intervals hold, the true set lies between `pessimistic`
-    (feasible with every cost as bad as its interval allows) and `optimistic` (as good).
+    (feasible with every cost as bad as its interval allows) and `optimistic` (as good as it allows).
     """
 
     estimated: FloatArray
@@ -71,7 +71,7 @@ def find_regions(problem: Problem, intervals: Intervals) -> Regions | None:
 
 
 def find_prices(problem: Problem, intervals: Intervals) -> FloatArray | None:
-    """Return how much reward a unit of each bound (d,) would buy, were the estimates true.
+    """Return how much reward a unit of each bound (d,) would buy if the estimates were true.
 
     None before every arm was pulled, and when the estimates leave no mix.
     """

@@ -25,9 +25,9 @@ INDEPENDENT = "the logged outcomes are independent given their arm, and none was
 class ReplayResult:
     """A finished replay.
 
-    `status` is STOPPED, INFEASIBLE, HORIZON, or EXHAUSTED when `exhausted_arm` was asked for and had no row left: the
-    last two are no stopping times. `recommendation` is None when there is no mix yet. `session` stands where
-    the replay ended, and may go on with live outcomes.
+    `status` is STOPPED, INFEASIBLE, HORIZON, or EXHAUSTED if the arm asked for, `exhausted_arm`, had no row left. The
+    last two are not stopping times. `recommendation` is None when there is no mix yet. `session` is the session at the
+    end of the replay; it may go on with live outcomes.
     """
 
     status: str
@@ -50,12 +50,18 @@ def replay(
 ) -> ReplayResult:
     """Run an explorer on logged outcomes: each pull of an arm takes the arm's next row, and no row serves twice.
 
-    `log` is a file (see `read_log`) or what `read_log` returned; `settings` are the explorer's, and `delta` and `r`
-    the problem's. Without `horizon` the replay goes on until the explorer stops or asks for an arm without rows.
+    Valid only if the logged outcomes are independent given their arm (across arms too), and none was logged or left out
+    by a policy that saw it first. Rows drawn without replacement from a finite population, such as all the ratings of a
+    data set, are not independent noise: the proved thresholds do not apply to them.
 
-    Valid only if the logged outcomes are independent given their arm (across arms too), and none was logged or left
-    out by a policy that saw it first. Rows drawn without replacement from a finite population, such as all the
-    ratings of a data set, are not independent noise: the proved thresholds do not apply to them.
+    Args:
+        problem: The problem to explore.
+        log: A `.csv` or `.parquet` file (see `read_log`), or what `read_log` returned.
+        explorer: The name of an explorer, or the Python file of your own.
+        seed: The seed of the explorer's own randomness.
+        horizon: The most pulls to make; by default the replay goes on until the explorer stops or asks for an arm
+            without rows.
+        settings: The explorer's settings, and `delta`, `r` and `noise` to change the problem's; by default none.
     """
     changes, own = split_settings(settings or {})
     plan = make_plan(get_explorer(explorer).name, problem.replace(**changes), own)

@@ -50,7 +50,7 @@ class RunRecord:
 
 
 class Exploration:
-    """A session that plays against a simulated instance; may be advanced in any number of pieces."""
+    """A session that plays against a simulated instance, in any number of pieces."""
 
     def __init__(self, instance: Instance, plan: Plan, seed: int) -> None:
         self.instance = instance
@@ -98,7 +98,7 @@ def describe_status(session: Session) -> str:
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tell the settings that belong to the problem from the explorer's own."""
+    """Split settings into those of the problem and the explorer's own."""
     changes = {name: value for name, value in settings.items() if name in PROBLEM_SETTINGS}
     return changes, {name: value for name, value in settings.items() if name not in changes}
 
@@ -106,7 +106,9 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 def plan_run(
     instance: Instance, explorer: str | Path, settings: Mapping[str, Any], allow_infeasible: bool = False
 ) -> tuple[Instance, Plan]:
-    """Apply settings (`PROBLEM_SETTINGS` to the problem, the rest to the explorer) and check the truth is feasible."""
+    """Apply settings (`PROBLEM_SETTINGS` to the problem, the rest to the explorer) and check that the truth is
+    feasible.
+    """
     chosen = get_explorer(explorer)
     check_setting_names(chosen, settings, beside=PROBLEM_SETTINGS)
     changes, own = split_settings(settings)
@@ -119,7 +121,7 @@ def plan_run(
         )
     problem = instance.problem
     if chosen.needs_known_rows:
-        problem = problem.with_known_rows(instance.A)  # in simulation the truth is at hand
+        problem = problem.with_known_rows(instance.A)  # a simulation knows the truth
     return instance, make_plan(chosen.name, problem, own)
 
 

@@ -27,14 +27,19 @@ from polyarm.rules.registry import find_explorer, get_explorer
 from polyarm.stops.blocks import Block, take_next
 
 _FORMAT = 3
-#: Where most runs stop, as multiples of what the plan expects.
+#: Most runs stop between these multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
 #: A constraint is in conflict with others if its weight in the contradiction is above this.
 _IN_CONFLICT = 1e-9
 
 
 class Session:
-    """One exploration: `ask()` for an arm, `tell()` its outcome, until `stopped`; then `recommend()`."""
+    """One exploration: `ask()` for an arm, `tell()` its outcome, until `stopped`; then `recommend()`.
+
+    Args:
+        plan: The problem, the explorer and its settings, checked; `make_explorer` builds it.
+        seed: The seed of the explorer's own randomness, a whole number, 0 or more; drawn by default.
+    """
 
     def __init__(self, plan: Plan, seed: int | None = None) -> None:
         self.plan = plan
@@ -117,7 +122,7 @@ class Session:
 
     @property
     def _is_waiting(self) -> bool:
-        """Whether nothing can be decided before an outcome is told: the block is handed out, but not complete."""
+        """Whether nothing can be decided until an outcome is told: the block is handed out, but not complete."""
         block = self._block
         return block is not None and bool(block.waiting.any()) and not block.left.any()
 
@@ -129,7 +134,7 @@ class Session:
         """Run the rule if no arm is pending, and the stop when it must look; never changes a decision."""
         now = self.round.now
         if now.pending != NO_ARM or now.status != RUNNING or self._is_waiting:
-            return int(now.pending)  # what the kernel would answer, without the cost of calling it
+            return int(now.pending)  # what the kernel would return, without the cost of a call
         ask = driver_for(self.plan.explorer).ask
         while True:
             arm = int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
@@ -139,7 +144,7 @@ class Session:
 
     def look(self) -> None:
         """Let the stop look at the data."""
-        assert self.stop is not None  # nothing else is ever due
+        assert self.stop is not None  # without a stop no look is ever due
         self.stop.look()
 
     def ask(self) -> int:
@@ -150,7 +155,7 @@ class Session:
         return arm
 
     def committed(self) -> FloatArray:
-        """How many pulls of each arm (K,) will be asked for, whatever comes, before anything is decided again."""
+        """How many pulls of each arm (K,) are already decided: they will be asked for whatever their outcomes."""
         arm, block = self._decide(), self._block
         pulls = np.zeros(self.problem.n_arms) if block is None else block.left.copy()
         if arm != NO_ARM:
@@ -158,11 +163,14 @@ class Session:
         return pulls
 
     def ask_batch(self, limit: int | None = None) -> list[int]:
-        """Return arms to pull now, all at once, at most `limit`; their outcomes may be told in any order.
+        """Return arms to pull now, all at once; their outcomes may be told in any order.
 
-        An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times), and
-        every call further arms, each to be told once; the first is the arm that `ask` returned, if that has not been
-        told. Any other explorer hands out the one arm that `ask` returns.
+        An explorer that plans in blocks hands out what is left of the block (an arm may stand there several times).
+        Every call returns further arms, each to be told once; the first is the arm that `ask` returned, if that has not
+        been told. Any other explorer hands out the one arm that `ask` returns.
+
+        Args:
+            limit: The most arms to return, 1 or more; by default there is no limit but the block.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1):
             raise InvalidInput(f"limit: expected a whole number, 1 or more, got {limit!r}")
@@ -195,10 +203,13 @@ class Session:
         return ExplorationOver(f"the explorer stopped after {self.steps} pulls; {what}")
 
     def tell(self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()) -> None:
-        """Record the outcome of an arm that was asked for.
+        """Record the outcome of an arm that was asked for. Anything wrong raises `InvalidInput` and changes nothing.
 
-        `costs` holds one number per unknown constraint, in their order or by name. Anything wrong raises
-        `InvalidInput` and changes nothing.
+        Args:
+            arm: The arm that was pulled: its index or its name.
+            reward: Its reward, a finite number.
+            costs: One finite number per unknown constraint, in their order or by name; by default none, for problems
+                without.
         """
         index = self.problem.arm_index(arm)
         pending = int(self.round.now.pending)
@@ -230,9 +241,9 @@ class Session:
     def expected_stop(self) -> tuple[float, float] | None:
         """About when the explorer will stop, as a range of pulls; None while it has no plan, or after it stopped.
 
-        The plan says when its statistics would reach their thresholds, were the estimates true; they are not, so it is
-        given some room either way. Asked half-way through 20 runs on each of five instances, about four in five stopped
-        within the range.
+        The plan says when the statistics would reach their thresholds if the estimates were true. They are not, so the
+        range leaves room on both sides. Asked half-way through 20 runs on each of five instances, about four in five
+        stopped within the range.
         """
         if self.stop is None or self.stopped or self.policy is None:
             return None
@@ -253,12 +264,12 @@ class Session:
     def standing(self) -> Standing:
         """Where the pooled certificate stands: its evidence and thresholds, once every arm was pulled."""
         estimates, model = self.round.estimates, self.plan.model
-        # A breaker has its proved alarm beside any explorer, also one that another test stops.
+        # A breaker's alarm is proved with any explorer, even one that stops by its own test.
         terms = self.plan.terms or self.plan.settings.make_terms(model)
         return weigh_statistics(model, terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:])
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
-        """What is known for certain of a mix: of the averaged answer by its blocks, of any other by all outcomes."""
+        """What is proved of a mix: by its blocks if it is the averaged answer, by all outcomes otherwise."""
         assert self.stop is not None
         blocks = self.stop.winning_blocks()
         if blocks is None:
@@ -276,8 +287,9 @@ class Session:
         return Case(self.problem, self.plan.model, self.plan.terms)
 
     def final_mix(self) -> FloatArray | None:
-        """The mix to act on if nothing more is sampled: the answer, or for a certified rule that has none yet the best
-        safe mix, or for want of that the candidate."""
+        """The mix to use if sampling ends now: the answer; before there is one, a certified rule's best safe mix;
+        without that, the candidate.
+        """
         if not self.certified or self.stopped:
             return self.policy
         safe = self.safe_mix()
@@ -319,7 +331,7 @@ class Session:
 
     @property
     def conflict(self) -> list[str] | None:
-        """The constraints that contradict each other, if that is how the exploration ended; worked out once."""
+        """The constraints that contradict each other, if the exploration ended because of that; computed once."""
         if not self.infeasible:
             return None
         if self._conflict is None:
@@ -329,11 +341,15 @@ class Session:
         return list(self._conflict)
 
     def claim_infeasible(self) -> Claim:
-        """Return what is claimed if the exploration ended because no mix satisfies every constraint."""
+        """Return the claim of an exploration that ended because no mix satisfies every constraint."""
         return claim_infeasible(self.problem, self.plan.settings, self.conflict or ())
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:
-        """Return the room each constraint leaves a mix under the estimates, in the user's units."""
+        """Return the room that each constraint leaves a mix under the estimates, by name, in the user's units.
+
+        Args:
+            policy: The mix: the share of each arm (K,).
+        """
         excess = self.round.estimates.columns[1:] @ policy / np.abs(self.plan.model.factors)
         return {c.name: -float(x) for c, x in zip(self.problem.constraints, excess, strict=True)}
 
@@ -359,7 +375,11 @@ class Session:
 
     @classmethod
     def from_state_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Continue a session exactly where `state_dict` left it."""
+        """Continue a session exactly where `state_dict` left it.
+
+        Args:
+            saved: What `state_dict` returned, untouched.
+        """
         if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
             raise InvalidInput(f"state: expected a session saved in format {_FORMAT}; see Session.state_dict()")
         # Kernels follow indices without looking: nothing but what state_dict wrote may reach them.
@@ -393,5 +413,12 @@ def _checksum(saved: Mapping[str, Any]) -> str:
 
 
 def make_explorer(name: str | Path, problem: Problem, seed: int | None = None, **settings: Any) -> Session:
-    """Start a session of an explorer, given by its name or by the file of one's own, on a problem."""
+    """Start a session of an explorer on a problem.
+
+    Args:
+        name: The name of an explorer, or the Python file of your own.
+        problem: The problem to explore.
+        seed: The seed of the explorer's own randomness, a whole number, 0 or more; drawn by default.
+        settings: The explorer's settings; by default those of its preset.
+    """
     return Session(make_plan(get_explorer(name).name, problem, settings), seed)

@@ -54,7 +54,7 @@ def _check_fields(packed: Any, fields: Any, where: str) -> None:
 
 
 def _pack(value: Any) -> Any:
-    """Replace what JSON cannot hold (nan, inf) by its name; floats round-trip through repr exactly."""
+    """Replace numbers that JSON cannot hold (nan, inf) by their names; floats round-trip through repr exactly."""
     if isinstance(value, list):
         return [_pack(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

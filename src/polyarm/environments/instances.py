@@ -40,7 +40,15 @@ _KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem together with its true reward means `mu` (K,) and costs `A` (d, K)."""
+    """A problem together with its truth.
+
+    Args:
+        name: Its name, for tables.
+        source: Where its numbers are from; may be empty.
+        problem: The problem as an explorer is told it.
+        mu: The true mean reward of each arm (K,).
+        A: The true mean costs (d, K), one row per constraint, known ones too.
+    """
 
     name: str
     source: str
@@ -77,11 +85,19 @@ class Instance:
         return find_optimum(self.mu, self.true_rows)
 
     def excess(self, policy: FloatArray) -> float:
-        """Return the largest violation of a true constraint by a policy (negative: the least slack)."""
+        """Return the largest violation of a true constraint by a policy (negative: the least slack).
+
+        Args:
+            policy: The mix: the share of each arm (K,).
+        """
         return float(np.max(self.true_rows @ policy, initial=-np.inf))
 
     def with_problem(self, **changes: Any) -> "Instance":
-        """Return the same truth under a changed problem (another delta or r, say)."""
+        """Return the same truth under a changed problem.
+
+        Args:
+            changes: Fields of `Problem` and their new values: another `delta` or `r`, say.
+        """
         return Instance(self.name, self.source, self.problem.replace(**changes), self.mu, self.A)
 
 
@@ -129,9 +145,10 @@ def instance_names() -> list[str]:
 
 
 def load_instance(name_or_path: str | Path) -> Instance:
-    """Load a shipped instance by name, or one from a TOML file of the same schema.
+    """Load a shipped instance, or one from a TOML file of the same schema.
 
-    A file with several tables is addressed as `file.toml:table`.
+    Args:
+        name_or_path: A name from `instance_names`, or a file; `file.toml:table` if it has several tables.
     """
     return _read_instance(*_find_table(name_or_path))
 

@@ -59,7 +59,15 @@ def read_outcomes(path: str | Path, problem: Problem) -> Iterator[Outcome]:
 
 
 def read_log(path: str | Path, problem: Problem) -> ReplayLog:
-    """Read a log (see `read_outcomes`), by arm."""
+    """Read a log of outcomes, by arm.
+
+    Arms are given by name or by index (by name only, when some name is itself a whole number). Other columns are
+    ignored; any value that is missing or not a finite number is an error.
+
+    Args:
+        path: A `.csv` or `.parquet` file with the columns `arm`, `reward` and one named like each unknown constraint.
+        problem: The problem that names the arms and the constraints.
+    """
     costs = cost_names(problem)
     by_arm: list[list[list[float]]] = [[] for _ in problem.arms]
     for outcome in read_outcomes(path, problem):

@@ -18,6 +18,12 @@ from polyarm.errors import InvalidInput
 def lower_bounds(instance: str | Instance, delta: float | None = None, r: float | None = None) -> dict[str, Any]:
     """Return the bounds of an instance as plain JSON types; what is infinite or undefined is None.
 
+    Args:
+        instance: The name of a shipped instance, the TOML file of one, or an `Instance`.
+        delta: The error probability, between 0 and 1; by default the instance's own.
+        r: How far from the best mix the answer may be, in units of the reward, 0 or more; by default the instance's
+            own.
+
     Keys: instance, delta, r, optimal_policy, value, bounds (by name: T, allocation, samples, closest, ...),
     shadow_price, corollary, upper_bounds, constraints (what each one costs).
     """

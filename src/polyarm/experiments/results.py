@@ -99,7 +99,11 @@ class Simulation:
         return require_package("polars").DataFrame(list(self.runs()), infer_schema_length=None)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw when the runs of each cell stopped, and how many answers were truly feasible and correct."""
+        """Draw when the runs of each cell stopped, and how many answers were truly feasible and correct.
+
+        Args:
+            path: A picture file to write, too: `.png`, `.svg` or `.pdf`; by default none.
+        """
         require_plots()
         figure = new_figure(10.0, 1.2 + 0.45 * len(self.cells))
         stops, rates = figure.subplots(1, 2, sharey=True)
@@ -127,7 +131,11 @@ class Simulation:
         return html_table("Simulation", [name.replace("_", " ") for name in shown], rows)
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write one row per seed; the file appears whole or not at all."""
+        """Write one row per seed; the file appears whole or not at all.
+
+        Args:
+            path: The file to write; one that exists is replaced.
+        """
         target = Path(path)
         check_parquet_target(target)
         write_parquet(self.runs(), target, _with_cell_columns(run_schema()))

@@ -24,11 +24,18 @@ def simulate(
     allow_infeasible: bool = False,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Run every explorer on every instance for `seeds` seeds, in `workers` threads (default: one per core).
+    """Run every explorer on every instance, in threads.
 
-    An explorer is a name, or the file of one's own; see docs/bring-your-own.md.
-    `settings` are applied to every explorer, `delta` and `r` to the problems. `progress(done, total)` is called
-    from this thread as runs end.
+    Args:
+        instances: One or several: the name of a shipped instance, the TOML file of one, or an `Instance`.
+        explorers: One or several: the name of an explorer, or the Python file of your own (docs/bring-your-own.md).
+        seeds: How many runs of each explorer on each instance.
+        first_seed: The seed of the first run, 0 or more; the others follow it.
+        workers: How many threads; by default one per core.
+        horizon: The most pulls of a run, by default 100,000: one that has not stopped by then is cut off.
+        settings: Settings of every explorer, and `delta`, `r` and `noise` to change the problems; by default none.
+        allow_infeasible: Accept instances whose true constraints no mix satisfies; by default they raise.
+        progress: Called as `progress(done, total)` from this thread as runs end; by default nothing is.
     """
     entries = make_grid(
         instances,

@@ -1,1 +1,1 @@
-"""What is shown of answers and runs, laid out from plain data."""
+"""Tables, pictures and HTML of answers and runs, made from plain data."""

@@ -1,4 +1,4 @@
-"""An answer: the mix, its estimates and bounds, and what is claimed of them; described once, for every output."""
+"""An answer: the mix, its estimates and bounds, and what is claimed of them; described once for every output."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class Recommendation:
     """The mix an explorer would choose now, with its estimates in the user's units.
 
-    `slack` is positive where the estimated cost leaves room and negative where it exceeds the bound; `stopped`
-    tells whether the explorer's own test has passed; `safe` that it has not, but the mix is the best of those that are
-    certainly feasible, with a certified rule; `claims` what that proves and what it does not. With a certified
-    rule `slack_low` and `value_interval` bound the true slack and value, all at once, with confidence 1 - delta (if its
-    thresholds are the proved ones: `bounds`). `pulls` and `rewards` are those of each arm, the rewards estimated.
+    `slack` is positive where the estimated cost leaves room and negative where it exceeds the bound; `stopped` tells
+    whether the explorer has stopped with it; `safe` that a certified rule has not, and this is the best mix that is
+    certainly feasible so far; `claims` what is proved and what is not. With a certified rule `slack_low` and
+    `value_interval` bound the true slack and value, all at once, with confidence 1 - delta; `bounds` says how far they
+    may be trusted. `pulls` and `rewards` hold the pulls and the estimated mean reward of each arm.
     """
 
     policy: FloatArray
@@ -42,11 +42,19 @@ class Recommendation:
     problem: Problem
 
     def shares(self, problem: Problem | None = None) -> dict[str, float]:
-        """Return the share of each arm by name."""
+        """Return the share of each arm by name.
+
+        Args:
+            problem: A problem that names the arms otherwise; by default the session's own.
+        """
         return dict(zip((problem or self.problem).arms, self.policy.tolist(), strict=True))
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw the mix and the slack that it leaves; written to a file, too, if one is named."""
+        """Draw the mix and the slack that it leaves.
+
+        Args:
+            path: A picture file to write, too: `.png`, `.svg` or `.pdf`; by default none.
+        """
         return _draw(describe(self), path)
 
     def _repr_html_(self) -> str:

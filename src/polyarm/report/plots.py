@@ -32,9 +32,9 @@ def plot_run(title: str, arms: Sequence[str], pulls: FloatArray, trace: Trace, p
     """Draw the last mix of a run, the statistic against its threshold, and the slack of each constraint.
 
     Args:
-        title: What stands above.
+        title: The title.
         arms: Names of the arms.
-        pulls: Pulls of each arm (K,) in the end.
+        pulls: Pulls of each arm (K,) at the end.
         trace: Readings along the run.
         path: The file to write.
     """

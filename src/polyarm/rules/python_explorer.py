@@ -69,11 +69,16 @@ class PythonWork:
 
 
 def python_explorer(name: str, summary: str, allocate: Allocate, memory: int = 0) -> Explorer:
-    """Make an explorer of a function `allocate(view, rng)` that says where to sample next.
+    """Make an explorer of a Python function that says where to sample next.
 
-    It returns K non-negative numbers, one per arm and not all zero; divided by their sum they are the shares that the
-    pulls follow, as the setting `tracking` says. It must take its randomness from `rng` and remember things in
-    `view.memory` (`memory` numbers, zero at first) only: then a saved session continues bit for bit.
+    Args:
+        name: Lowercase words joined by dashes.
+        summary: A few words for lists.
+        allocate: Called as `allocate(view, rng)`. It returns K non-negative numbers, one per arm and not all zero;
+            divided by their sum they are the shares that the pulls follow, as the setting `tracking` says. It must take
+            its randomness from `rng` and remember things in `view.memory` only: then a saved session continues bit for
+            bit.
+        memory: How many numbers `view.memory` has, zero at first; by default none.
     """
     if not callable(allocate):
         raise InvalidInput(f"explorer {name!r}: allocate: expected a function of (view, rng), got {allocate!r}")

@@ -68,7 +68,11 @@ for _explorer in _ALL:
 
 
 def get_explorer(name: str | Path) -> Explorer:
-    """Return an explorer by name, or load the file (ending in .py) of one's own."""
+    """Return an explorer.
+
+    Args:
+        name: Its name, or the Python file (ending in .py) of your own, which is loaded.
+    """
     if isinstance(name, Path) or (isinstance(name, str) and name.endswith(".py")):
         return load_explorer(name)
     return find_explorer(name)
@@ -85,12 +89,21 @@ def find_explorer(name: Any) -> Explorer:
 
 
 def load_explorer(path: str | Path) -> Explorer:
-    """Load an explorer from its file, which must set `explorer`; from then on its name stands for it."""
+    """Load an explorer from its file; from then on its name stands for it.
+
+    Args:
+        path: A Python file, which must set `explorer`.
+    """
     return load_explorer_source(read_source(path), str(path))
 
 
 def load_explorer_source(text: str, filename: str = "<explorer>") -> Explorer:
-    """Load an explorer from the text of its file: the same text is the same record, another replaces its namesake."""
+    """Load an explorer from the text of its file: the same text is the same record, another replaces its namesake.
+
+    Args:
+        text: Python code, which must set `explorer`.
+        filename: What to call it in error messages.
+    """
     explorer = _LOADED.get(text)
     if explorer is None:
         explorer = run_source(text, filename)

@@ -83,9 +83,19 @@ class Client:
         breaker: Breaker | None = None,
         **settings: Any,
     ) -> "RemoteStudy":
-        """Create a study; `lease` is in seconds, `settings` are the explorer's.
+        """Create a study on the server.
 
         Name and seed are drawn here if they are not given: a repetition after a lost answer is recognised by them.
+
+        Args:
+            problem: The problem to explore.
+            explorer: The name of an explorer that the server knows.
+            name: The study's name on the server; drawn by default.
+            seed: The seed of the explorer; drawn by default.
+            lease: Seconds after which a trial that was not told is given up and its arm asked again; by default no
+                trial is.
+            breaker: When to fall back on a mix that is known to be safe; by default never.
+            settings: The explorer's settings.
         """
         body = {
             "name": name or f"study-{secrets.token_hex(4)}",
@@ -107,7 +117,11 @@ class Client:
         return RemoteStudy(self, made["id"], made["name"])
 
     def load_study(self, name: str) -> "RemoteStudy":
-        """Return a study by its name."""
+        """Return a study by its name; raises `UnknownStudy` if there is none.
+
+        Args:
+            name: The study's name on the server.
+        """
         found = self._find(name)
         if found is None:
             names = ", ".join(study["name"] for study in self.list_studies()[:20])
@@ -122,7 +136,13 @@ class Client:
         return None
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Send a request until it is answered; raises what the server raised."""
+        """Send a request until it is answered; raises what the server raised.
+
+        Args:
+            method: The HTTP method: GET, POST or DELETE.
+            path: The path on the server, from the slash on: `/studies`.
+            body: What to send, in plain JSON types; by default nothing.
+        """
         return self._send(method, path, body, _Tries(self._patience))
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, tries: "_Tries") -> Any:
@@ -160,15 +180,29 @@ class RemoteStudy:
         return f"<RemoteStudy {self.name!r}>"
 
     def ask(self, n: int = 1) -> list[Trial]:
-        """Hand out `n` trials: pull each one's arm and tell what it gave."""
+        """Hand out trials: pull each one's arm and tell its outcome, in any order, whenever it is known.
+
+        Args:
+            n: How many trials, 1 or more.
+        """
         return [Trial.from_document(trial) for trial in self._post("ask", {"n": n})["trials"]]
 
     def tell(self, trial: Trial | int, reward: float | None = None, costs: Mapping[str, float] | None = None) -> Told:
-        """Record the outcome of a trial, whole or in parts; the same again changes nothing and says so."""
+        """Record the outcome of a trial, whole or in parts; the same again changes nothing and says so.
+
+        Args:
+            trial: The trial, or its number.
+            reward: Its reward; None if it is not known yet.
+            costs: Its costs by name of the unknown constraint, as far as they are known.
+        """
         return self.tell_many([(trial, reward, costs)])[0]
 
     def tell_many(self, tells: Iterable[tuple[Trial | int, float | None, Mapping[str, float] | None]]) -> list[Told]:
-        """Record many outcomes at once: all of them, or none when one is wrong."""
+        """Record many outcomes at once: all of them, or none if one is wrong.
+
+        Args:
+            tells: One `(trial, reward, costs)` per outcome, as for `tell`.
+        """
         body = [
             {"trial": trial.id if isinstance(trial, Trial) else trial, "reward": reward, "costs": costs}
             for trial, reward, costs in tells
@@ -176,7 +210,11 @@ class RemoteStudy:
         return [Told.from_document(told) for told in self._post("tell", {"tells": body})["results"]]
 
     def observe_many(self, rows: Iterable[tuple[str, float, Mapping[str, float]]]) -> list[int]:
-        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all of them, or none."""
+        """Record outcomes that nobody asked for: all of them, or none if one is wrong.
+
+        Args:
+            rows: One `(arm, reward, costs)` per outcome: the arm's name, the reward, the costs by name.
+        """
         body = [{"arm": arm, "reward": reward, "costs": costs} for arm, reward, costs in rows]
         numbers: list[int] = self._post("observe", {"outcomes": body})["trials"]
         return numbers
@@ -200,7 +238,11 @@ class RemoteStudy:
         return document
 
     def stop(self, reason: str = "") -> None:
-        """Hand out no more trials until `resume`; outcomes are still taken."""
+        """Hand out no more trials until `resume`; outcomes are still taken.
+
+        Args:
+            reason: Why, for the log; by default nothing.
+        """
         self._post("stop", {"reason": reason})
 
     def resume(self) -> None:

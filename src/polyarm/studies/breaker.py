@@ -15,21 +15,34 @@ from polyarm.stops.settings import check_certifiable
 
 
 class Breaker(Checked):
-    """When the allocation is proved to break one of `constraints`, pulls follow the `control` mix (shares by arm).
+    """When the allocation is proved to break a constraint, pulls follow a control mix.
 
-    `constraints` are names of unknown ones; by default all. Proved means for all times at once, at confidence
-    1 - delta, on the event that the study's certificate spends its delta on: the alarm costs nothing more.
+    Proved means for all times at once, at confidence 1 - delta, on the event that the study's certificate spends its
+    delta on: the alarm costs nothing more.
+
+    Args:
+        control: The mix that is known to be safe: its share of each arm, by name, which sum to 1; an arm left out has
+            none.
+        constraints: Names of the unknown constraints to watch; by default all of them.
     """
 
     control: Mapping[str, float]
     constraints: tuple[str, ...] | None = None
 
     def mix(self, problem: Problem) -> FloatArray:
-        """Return the control mix as shares in the order of the arms."""
+        """Return the control mix as shares in the order of the arms.
+
+        Args:
+            problem: The study's problem, which names the arms.
+        """
         return problem.check_policy([self.control.get(arm, 0.0) for arm in problem.arms])
 
     def watched(self, problem: Problem) -> tuple[str, ...]:
-        """Return the names of the constraints that the alarm watches."""
+        """Return the names of the constraints that the alarm watches.
+
+        Args:
+            problem: The study's problem, which names the unknown constraints.
+        """
         unknown = tuple(problem.constraints[i].name for i in problem.unknown)
         return unknown if self.constraints is None else self.constraints
 

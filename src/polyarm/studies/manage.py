@@ -65,13 +65,25 @@ def add_study(place: Storage, name: str, statement: Statement, clock: Clock = ut
 
 
 def load_study(name: str, storage: str | None = None, clock: Clock = utc_now) -> Study:
-    """Return an existing study, to continue it."""
+    """Return an existing study, to continue it; raises `UnknownStudy` if there is none.
+
+    Args:
+        name: The study's name in the storage.
+        storage: `sqlite:///file.db` or `postgresql://user:password@host/database`; by default what the environment
+            variable POLYARM_STORAGE names, or else `polyarm.db` in this folder.
+        clock: Returns the time, for leases and the log.
+    """
     place = open_storage(storage_url(storage))
     return Study(place, place.find_study(name), clock)
 
 
 def list_studies(storage: str | None = None) -> list[dict[str, Any]]:
-    """Return the studies of a storage, each with its lifecycle: running, stopped or archived."""
+    """Return the studies of a storage, each with its lifecycle: running, stopped or archived.
+
+    Args:
+        storage: `sqlite:///file.db` or `postgresql://user:password@host/database`; by default what the environment
+            variable POLYARM_STORAGE names, or else `polyarm.db` in this folder.
+    """
     return [describe_row(row) for row in open_storage(storage_url(storage)).list_studies()]
 
 
@@ -95,7 +107,13 @@ def _name_explorer(row: StudyRow) -> str:
 
 
 def delete_study(name: str, storage: str | None = None) -> None:
-    """Remove a study with all its trials, for good."""
+    """Remove a study with all its trials, for good.
+
+    Args:
+        name: The study's name in the storage.
+        storage: `sqlite:///file.db` or `postgresql://user:password@host/database`; by default what the environment
+            variable POLYARM_STORAGE names, or else `polyarm.db` in this folder.
+    """
     place = open_storage(storage_url(storage))
     place.delete_study(place.find_study(name).id)
 

@@ -147,11 +147,15 @@ class Study:
     # -- asking and telling -----------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, key: str | None = None) -> list[Trial]:
-        """Hand out `n` trials: pull each one's arm and tell its outcome, in any order, whenever it is known.
+        """Hand out trials: pull each one's arm and tell its outcome, in any order, whenever it is known.
 
         Trials under way count as pulls to come. A batch may be larger than what the explorer is sure to want; the
-        larger it is, the more of it may go unused. A repeated `key` (any text of yours, kept for two days) returns the
-        same trials: for callers who may miss the answer.
+        larger it is, the more of it may go unused.
+
+        Args:
+            n: How many trials, from 1 to a million.
+            key: Any text of yours, up to 200 characters: a repeated key returns the same trials, for callers who may
+                miss the answer. It is kept for two days; by default every call hands out new trials.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _LARGEST_BATCH:
             raise InvalidInput(f"n: expected a whole number, 1 to {_LARGEST_BATCH}, got {n!r}")
@@ -191,22 +195,33 @@ class Study:
 
         Telling the same again changes nothing, and the result says so; telling something else raises `InvalidInput`. A
         trial whose lease ran out may still be told.
+
+        Args:
+            trial: The trial, or its number.
+            reward: Its reward; None if it is not known yet.
+            costs: Its costs by name of the unknown constraint, as far as they are known, or all of them in their order;
+                None if none is known yet.
         """
         return self.tell_many([(trial, reward, costs)])[0]
 
     def tell_many(
         self, tells: Iterable[tuple[Trial | int, float | None, Costs | None]], key: str | None = None
     ) -> list[Told]:
-        """Record many outcomes, `(trial, reward, costs)` each: all of them, or none if one is wrong.
+        """Record many outcomes: all of them, or none if one is wrong.
 
-        A repeated `key` returns the first answer.
+        Args:
+            tells: One `(trial, reward, costs)` per outcome, as for `tell`.
+            key: Any text of yours: a repeated key returns the first answer and changes nothing. It is kept for two
+                days.
         """
         return self._tell([check_report(self.problem, *tell) for tell in tells], key)
 
     def tell_file(self, path: str | Path) -> list[Told]:
-        """Record the rows of a CSV or Parquet file (columns: id, reward, the unknown constraints): all, or none.
+        """Record the rows of a file: all of them, or none if one is wrong.
 
-        An empty cell is not known yet. A column `arm`, if there is one, must name the arms of the trials.
+        Args:
+            path: A `.csv` or `.parquet` file with the columns `id`, `reward` and one per unknown constraint. An empty
+                cell is not known yet. A column `arm`, if there is one, must name the arms of the trials.
         """
         return self._tell(read_reports(path, self.problem), None)
 
@@ -241,20 +256,33 @@ class Study:
         return told
 
     def observe(self, arm: int | str, reward: float, costs: Costs = ()) -> int:
-        """Record an outcome that nobody asked for; returns the number of its trial. The certificate will say so."""
+        """Record an outcome that nobody asked for; returns the number of its trial. The certificate will say so.
+
+        Args:
+            arm: The arm that was pulled: its name or its index.
+            reward: Its reward.
+            costs: Its costs: one number per unknown constraint, in their order or by name.
+        """
         return self.observe_many([(arm, reward, costs)])[0]
 
     def observe_many(self, rows: Iterable[tuple[int | str, float, Costs]], key: str | None = None) -> list[int]:
-        """Record outcomes that nobody asked for, `(arm, reward, costs)` each: all, or none if one is wrong.
+        """Record outcomes that nobody asked for: all of them, or none if one is wrong. Returns the numbers of their
+        trials.
 
-        The same outcomes twice count twice, unless both calls have the same `key`, however much later.
+        Args:
+            rows: One `(arm, reward, costs)` per outcome, as for `observe`.
+            key: Any text of yours: the same outcomes twice count twice, unless both calls have the same key, however
+                much later.
         """
         return list(self._observe(rows, key).trials)
 
     def observe_file(self, path: str | Path, again: bool = False) -> Observed:
-        """Record the rows of a CSV or Parquet file (columns: arm, reward, the unknown constraints) as observed.
+        """Record the rows of a file as outcomes that nobody asked for: all of them, or none if one is wrong.
 
-        The same file a second time changes nothing, and the result says so; `again=True` counts it once more.
+        Args:
+            path: A `.csv` or `.parquet` file with the columns `arm`, `reward` and one per unknown constraint.
+            again: Count a file that was recorded before once more; by default it changes nothing, and the result says
+                so.
         """
         rows = list(read_outcomes(path, self.problem))
         return self._observe(rows, None if again else f"file {_digest_file(path)}")
@@ -280,7 +308,11 @@ class Study:
         return numbers
 
     def expire(self, *trials: Trial | int) -> None:
-        """Give trials up, as if their leases had run out: their arms are asked again if need be."""
+        """Give trials up, as if their leases had run out: their arms are asked again if need be.
+
+        Args:
+            trials: The trials, or their numbers; each must be under way.
+        """
         numbers = [check_number(trial) for trial in trials]
         with self._changing() as (writer, state):
             self._require_lifecycle(writer, RUNNING, STOPPED)
@@ -367,7 +399,11 @@ class Study:
         return (event.read() for event in self.stored_events())
 
     def export(self, path: str | Path) -> None:
-        """Write the trials (.csv, .parquet) or the whole study (.json) to a file; see `export_study`."""
+        """Write the trials or the whole study to a file; see `export_study`.
+
+        Args:
+            path: The file to write: `.csv` or `.parquet` for the trials, `.json` for the whole study.
+        """
         from polyarm.studies.transfer import export_study  # noqa: PLC0415  (it builds on this module)
 
         export_study(self, path)
@@ -375,7 +411,12 @@ class Study:
     # -- its life ---------------------------------------------------------------------------------------------------
 
     def stop(self, reason: str = "", key: str | None = None) -> None:
-        """Hand out no more trials until `resume`; outcomes are still taken."""
+        """Hand out no more trials until `resume`; outcomes are still taken.
+
+        Args:
+            reason: Why, for the log; by default nothing.
+            key: Any text of yours: a repeated key changes nothing.
+        """
 
         def act(writer: Writer, state: StudyState) -> None:
             self._require_lifecycle(writer, RUNNING, STOPPED)
@@ -388,7 +429,10 @@ class Study:
         """Continue after `stop` or `archive`; if the study is running, acknowledge the breaker's alarm.
 
         A constraint whose alarm was acknowledged does not trip the breaker again. A study that was stopped or archived
-        while tripped stays tripped: resume it once more to acknowledge. A repeated `key` changes nothing.
+        while tripped stays tripped: resume it once more to acknowledge.
+
+        Args:
+            key: Any text of yours: a repeated key changes nothing.
         """
 
         def act(writer: Writer, state: StudyState) -> None:
@@ -400,7 +444,11 @@ class Study:
         self._change_once(key, ["resume"], act)
 
     def archive(self, key: str | None = None) -> None:
-        """Close the study: it hands out no trials and takes no outcomes until `resume`."""
+        """Close the study: it hands out no trials and takes no outcomes until `resume`.
+
+        Args:
+            key: Any text of yours: a repeated key changes nothing.
+        """
 
         def act(writer: Writer, state: StudyState) -> None:
             if writer.study.lifecycle != ARCHIVED:

@@ -24,8 +24,10 @@ FORMAT = "polyarm-study-1"
 def export_study(study: Study, path: str | Path) -> None:
     """Write a study to a file, which appears whole or not at all.
 
-    `.csv` and `.parquet` have one row per trial, with one column per unknown constraint; `.json` holds the whole study,
-    log and all, for `import_study`.
+    Args:
+        study: The study.
+        path: The file to write. `.csv` and `.parquet` have one row per trial, with one column per unknown constraint;
+            `.json` holds the whole study, log and all, for `import_study`.
     """
     target = Path(path)
     write = {".csv": _write_csv, ".parquet": _write_parquet, ".json": _write_json}.get(target.suffix.lower())
@@ -85,9 +87,15 @@ def _write_json(study: Study, path: Path) -> None:
 
 
 def import_study(path: str | Path, storage: str | None = None, name: str | None = None) -> Study:
-    """Import a study from the `.json` file that `export_study` wrote, under its own name or another.
+    """Import a study that `export_study` wrote.
 
     The log is checked and replayed before anything is stored.
+
+    Args:
+        path: The `.json` file.
+        storage: `sqlite:///file.db` or `postgresql://user:password@host/database`; by default what the environment
+            variable POLYARM_STORAGE names, or else `polyarm.db` in this folder.
+        name: The name to give it in the storage; by default the one it had.
     """
     document = _read_document(Path(path))
     try:

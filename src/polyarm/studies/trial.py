@@ -32,7 +32,11 @@ class Trial:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the trial that `document` gave."""
+        """Return the trial that `document` gave.
+
+        Args:
+            document: The trial in plain JSON types.
+        """
         lease = document["lease_until"]
         return cls(**{**document, "lease_until": None if lease is None else read_time(lease)})
 

@@ -148,7 +148,12 @@ class _Replay:
 
 
 def verify_study(study: Study, progress: Callable[[int, int], None] | None = None) -> StudyVerification:
-    """Replay a study's log and compare everything, bit for bit: asks, alarms, snapshots, state and trials."""
+    """Replay a study's log and compare everything, bit for bit: asks, alarms, snapshots, state and trials.
+
+    Args:
+        study: The study.
+        progress: Called now and then with (events replayed, events in the log); by default nothing is.
+    """
     states = {seq: [(f"snapshot at event {seq}", text)] for seq, text in study.stored_snapshots()}
     n_snapshots, total, broken = len(states), 0, None
     try:

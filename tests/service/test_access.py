@@ -188,7 +188,7 @@ def test_a_flood_of_mistakes_is_answered_briefly(shared_server: Served) -> None:
 
 def test_a_wrong_token_does_not_sign_in(locked_server: Served) -> None:
     answer = httpx.post(locked_server.url + "/session", json={"token": "pa_wrong"})
-    assert (answer.status_code, "not known here" in answer.json()["detail"]) == (401, True)
+    assert (answer.status_code, "token is unknown" in answer.json()["detail"]) == (401, True)
     assert "Set-Cookie" not in answer.headers
 
 

@@ -133,7 +133,7 @@ def test_two_servers_on_one_storage_behave_as_one(storage: str, start: Start) ->
         ("POST", "/studies", new_study("x", extra=1), 422, "extra: Extra inputs"),
         ("POST", "/studies", new_study("x", explorer="nope"), 422, "unknown explorer 'nope'"),
         ("POST", "/studies", new_study("x", explorer="/etc/passwd.py"), 422, "unknown explorer"),
-        ("POST", "/studies", new_study("x", settings={"storage": "sqlite:///evil.db"}), 422, "not a setting"),
+        ("POST", "/studies", new_study("x", settings={"storage": "sqlite:///evil.db"}), 422, "has no setting"),
         ("POST", "/studies", new_study("x", settings={"nope": 1}), 422, "nope"),
         ("POST", "/studies", new_study("x", lease=-1), 422, "lease"),
         ("POST", "/studies", new_study("x", problem={"arms": 2_000, "delta": 0.1, "r": 1}), 422, "problem"),

@@ -120,5 +120,5 @@ def test_a_mistake_is_raised_as_what_it_is_and_not_repeated(locked_server: Serve
         with pytest.raises(InvalidInput, match="was never asked for"):
             study.tell(99, 0.5)
         assert network.sent == before + 1
-    with Client(locked_server.url, "pa_wrong") as client, pytest.raises(ServiceError, match="not known here"):
+    with Client(locked_server.url, "pa_wrong") as client, pytest.raises(ServiceError, match="token is unknown"):
         client.list_studies()

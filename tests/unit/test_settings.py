@@ -150,6 +150,7 @@ def test_an_explorer_name_of_the_wrong_type_is_refused(name: Any) -> None:
     [
         ({"thresholds": "stylised"}, "thresholds"),
         ({"lam": 3.0}, "lam"),
+        ({"stopping": "certified", "thresholds": "stylised", "lam": 3.0}, "lam"),
         ({"stopping": "certified", "beta": "theory"}, "beta"),
         ({"exploration_set": "pessimistic"}, "exploration_set"),
     ],

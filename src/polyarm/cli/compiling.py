@@ -50,7 +50,7 @@ def say_compiling(seconds: int | None = None) -> Iterator[None]:
 
 
 def say_served_soon() -> None:
-    """Say that a server compiles before it starts, if it does."""
+    """Say that a server that has just started compiles first, if it does."""
     if missing([JOBS["certex"]]):
         text = "compiling kernels (once per version, a minute or so); /healthz says `ready` when that is done"
         Console(stderr=True).print(text, highlight=False, soft_wrap=True)

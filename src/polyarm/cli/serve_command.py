@@ -50,9 +50,9 @@ def serve(
         get_explorer(Path(file) if file.endswith(".py") else file)
     limits = {"rate": rate, "burst": 2 * rate, "max_body": max_body}
     others = {"cors_origins": check_origins(cors_origin or ()), "trusted_proxies": tuple(trusted_proxy or ())}
-    say_served_soon()
     server = Server(make_config(storage_url(storage), host, **limits, **others), host, port)
     show_served(server)
+    say_served_soon()
     run_until_stopped(server)
     leave(server)
 
@@ -91,10 +91,10 @@ def demo(
     chosen = load_instance(instance).with_problem(**changes)
     make_plan("certex", chosen.problem, own)  # report mistakes before anything is served
     set_up_logs(as_json=False, level="warning")
-    say_served_soon()
     with tempfile.TemporaryDirectory(prefix="polyarm-demo-") as folder:
         server = Server(make_config(f"sqlite:///{folder}/demo.db", "127.0.0.1"), "127.0.0.1", port)
         show_served(server)
+        say_served_soon()
         over = threading.Event()
         feeding = feed_in_background(server.url, chosen, speed, seed, own, over)
         if browser:

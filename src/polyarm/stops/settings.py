@@ -1,8 +1,8 @@
 """Settings of the certified stop, shared by `certex` and every explorer with stopping=certified."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from polyarm.certify.terms import Terms, default_lam
 from polyarm.errors import Checked, InvalidInput
@@ -22,6 +22,12 @@ class CertifiedSettings(Checked):
 
     thresholds: Literal["proved", "stylised"] = "proved"
     lam: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _refuse_lam_without_mixture(self) -> Self:
+        if self.thresholds == "stylised" and self.lam is not None:
+            raise ValueError(f"lam={self.lam} changes nothing with thresholds=stylised; leave lam out")
+        return self
 
     def assumed_std(self) -> float | None:
         """The reward noise to assume instead of the declared one: none."""

@@ -320,8 +320,8 @@ def exposure(
     and is at least `least_merit`. One pull shows the item `outcomes_per_pull` times, independently; `exposure_outcome`
     makes the reward (their mean) and the costs to tell.
 
-    The paper asks for equality, which leaves one mix, :math:`\pi_a = f_a/\sum_b f_b`, and no slack to prove; hence the
-    tolerance. Rows need :math:`1/f_a`, which is not the mean of an outcome. From n outcomes :math:`g_1 \ldots g_n`,
+    The paper asks for equality, which leaves one mix, :math:`\pi_a = f_a/\sum_b f_b`, and no slack to prove. Rows need
+    :math:`1/f_a`, which is not the mean of an outcome. From n outcomes :math:`g_1 \ldots g_n`,
 
     .. math:: x = \sum_{k=0}^n \prod_{j \le k} (1 - g_j), \qquad
               \mathrm{E}\,x = \frac{1 - (1 - f)^{n+1}}{f}, \qquad 1 \le x \le n + 1
@@ -354,22 +354,30 @@ def exposure(
     """
     names = _name_arms(arms)
     weight = _exposure_weight(tolerance, least_merit, outcomes_per_pull)
-    scale = outcomes_per_pull / 2.0
-    rows = []
-    for a, b in permutations(range(len(names)), 2):
-        std = np.full(len(names), _NO_NOISE * scale)
-        std[a], std[b] = scale, scale * weight
-        rows.append(Constraint(name=_exposure_row(names[a], names[b]), bound=0.0, std=tuple(std.tolist())))
+    rows = _exposure_rows(names, outcomes_per_pull / 2.0, weight)
     reward_std = 0.5 / math.sqrt(outcomes_per_pull)
     problem = _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
     if guess is None:
         return problem
     merits = _expected(problem, guess, ["merit"])["merit"]
-    for value in merits:
-        _number("guess, merit", value, low=least_merit, high=1.0)
-    costs = np.diag((1.0 - (1.0 - merits) ** (outcomes_per_pull + 1)) / merits)
-    pairs = permutations(costs, 2)
-    return problem.with_guess(merits, [shown - weight * other for shown, other in pairs])
+    costs = np.diag([_expect_cost(merit, least_merit, outcomes_per_pull) for merit in merits])
+    return problem.with_guess(merits, [shown - weight * other for shown, other in permutations(costs, 2)])
+
+
+def _expect_cost(merit: float, least_merit: float, outcomes_per_pull: int) -> float:
+    """Return E x, the mean that stands for 1/f, of an arm whose merit is guessed."""
+    merit = _number("guess, merit", merit, low=least_merit, high=1.0)
+    return (1.0 - (1.0 - merit) ** (outcomes_per_pull + 1)) / merit
+
+
+def _exposure_rows(names: Sequence[str], scale: float, weight: float) -> list[Constraint]:
+    """Return one row per ordered pair of arms; the scales of its costs are the one place that states n and weights."""
+    rows = []
+    for a, b in permutations(range(len(names)), 2):
+        std = np.full(len(names), _NO_NOISE * scale)
+        std[a], std[b] = scale, scale * weight
+        rows.append(Constraint(name=_exposure_row(names[a], names[b]), bound=0.0, std=tuple(std.tolist())))
+    return rows
 
 
 def _exposure_weight(tolerance: float, least_merit: float, outcomes_per_pull: int) -> float:

@@ -344,8 +344,7 @@ def exposure(
 
     Args:
         arms: The names of the items, or how many there are.
-        tolerance: By how much the exposure per merit of one arm may exceed another's, as a share of it: above 0, such
-            as 0.2.
+        tolerance: By how much the exposure per merit of one arm may exceed another's, as a share: above 0, such as 0.2.
         least_merit: A merit that no arm falls below: above 0, at most 1.
         outcomes_per_pull: How often a pull shows the item, n; the error says how many a tolerance needs.
         delta: The error probability, between 0 and 1.

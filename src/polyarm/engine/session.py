@@ -18,7 +18,7 @@ from polyarm.engine.loop import driver_for, tell
 from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
-from polyarm.engine.snapshot import pack_state, unpack_state
+from polyarm.engine.snapshot import all_or_nothing, pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, NotYet, PolyarmError
 from polyarm.problem import Problem
 from polyarm.report.answer import Recommendation
@@ -143,9 +143,11 @@ class Session:
             self.look()
 
     def look(self) -> None:
-        """Let the stop look at the data."""
+        """Let the stop look at the data; a look that is interrupted has not begun."""
         assert self.stop is not None  # without a stop no look is ever due
-        self.stop.look()
+        # Half a look would count a block twice, or leave an empty block, which looks like the end of the exploration.
+        with all_or_nothing(self.state, self.stop.saved):
+            self.stop.look()
 
     def ask(self) -> int:
         """Return the index of the arm to pull next; the same one until its outcome is told."""

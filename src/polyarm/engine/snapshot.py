@@ -1,6 +1,8 @@
-"""Turn a state (nested structs of arrays and scalars) into plain JSON types and back, bit for bit."""
+"""Turn a state (nested structs of arrays and scalars) into plain JSON types and back, bit for bit; undo changes."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,33 @@ def unpack_state(packed: Any, state: Any, where: str = "state") -> None:
             raise InvalidInput(f"{where}: expected {len(state)} entries, got {packed!r}")
         for place, (mine, part) in enumerate(zip(packed, state, strict=True)):
             unpack_state(mine, part, f"{where}.{place}")
+
+
+@contextmanager
+def all_or_nothing(*states: Any) -> Iterator[None]:
+    """Put states back as they were if the block raises, or is interrupted."""
+    before = [(part, part.copy()) for state in states for part in _parts(state)]
+    try:
+        yield
+    except BaseException:
+        for part, old in before:
+            if isinstance(part, np.record):
+                for name in part.dtype.names or ():
+                    part[name] = old[name]
+            else:
+                part[...] = old
+        raise
+
+
+def _parts(state: Any) -> Iterator[Any]:
+    """Yield the arrays and the named numbers of a state."""
+    if isinstance(state, np.ndarray | np.record):
+        yield state
+        return
+    parts = [getattr(state, name) for name in state._fields] if hasattr(state, "_fields") else state
+    for part in parts:
+        if _is_kept(part):
+            yield from _parts(part)
 
 
 def _is_kept(value: Any) -> bool:

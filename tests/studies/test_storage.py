@@ -35,10 +35,11 @@ def test_many_may_open_an_empty_storage_at_once(storage: str) -> None:
         place.close()
 
 
-def test_tables_of_a_newer_version_are_refused(storage: str) -> None:
+@pytest.mark.parametrize("version", ["9999", "0001"])  # 0001 had fewer tables, and was never released
+def test_tables_of_another_version_are_refused(storage: str, version: str) -> None:
     with engine_of(storage).begin() as connection:
-        connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
-    with pytest.raises(InvalidInput, match=r"newer polyarm.*upgrade"):
+        connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '{version}'"))
+    with pytest.raises(InvalidInput, match=rf"version {version}.*newer polyarm.*upgrade"):
         SqlStorage(storage)
 
 

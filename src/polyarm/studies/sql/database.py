@@ -222,6 +222,7 @@ def _migrate(connection: Connection, address: str, found: str | None) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if found is not None and found not in known:
         raise InvalidInput(
-            f"storage {address}: written by a newer polyarm (tables of version {found}); upgrade polyarm"
+            f"storage {address}: its tables are of version {found}, which this polyarm does not know; a newer polyarm "
+            "wrote them, or one from before the first release: upgrade polyarm, or use another storage"
         )
     command.upgrade(config, "head")

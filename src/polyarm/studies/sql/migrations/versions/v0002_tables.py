@@ -1,4 +1,4 @@
-"""The first tables.
+"""The first tables: 0001, of studies alone, was never released.
 
 They stand once, in `tables`. Whoever changes them after a release writes out here what they were: a migration never
 changes. Until that is done every new storage fails, for the next migration finds its change already made.
@@ -8,7 +8,7 @@ from alembic import op
 
 from polyarm.studies.sql.tables import metadata
 
-revision = "0001"
+revision = "0002"
 down_revision = None
 
 

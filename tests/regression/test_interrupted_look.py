@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from polyarm import InvalidInput, Session
+from polyarm.engine import session as session_module
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import load_instance
 from polyarm.stops.blocks import BlocksStop
@@ -52,3 +54,36 @@ def test_an_interrupted_look_changes_nothing(
     assert not explored.session.stopped
     explored.advance_to(600)
     assert explored.session.state_dict() == expected.session.state_dict()
+
+
+def _ask_all(session: Session) -> list[int]:
+    costs = [constraint.bound for constraint in session.problem.constraints]
+    for arm in session.ask_batch():
+        session.tell(arm, 0.5, costs)
+    return session.ask_batch()
+
+
+def test_an_interrupted_batch_is_handed_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, session = _explore("averaged").session, _explore("averaged").session
+    batch, take_next, taken = _ask_all(expected), session_module.take_next, []
+
+    def interrupt(block: Any) -> int:
+        taken.append(take_next(block))
+        if len(taken) == 20:
+            raise KeyboardInterrupt
+        return int(taken[-1])
+
+    monkeypatch.setattr(session_module, "take_next", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _ask_all(session)
+    assert session.ask_batch() == batch
+
+
+def test_an_outcome_that_went_missing_is_no_proof() -> None:
+    session = _explore("averaged").session
+    session.ask_batch()
+    assert session._block is not None
+    session._block.waiting[:] = 0.0
+    assert not session.stopped
+    with pytest.raises(InvalidInput, match="outcomes are missing"):
+        session.ask()

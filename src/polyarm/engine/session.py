@@ -123,8 +123,8 @@ class Session:
     @property
     def _is_waiting(self) -> bool:
         """Whether nothing can be decided until an outcome is told: the block is handed out, but not complete."""
-        block = self._block
-        return block is not None and bool(block.waiting.any()) and not block.left.any()
+        block, now = self._block, self.round.now
+        return block is not None and bool(now.steps < now.due) and not block.left.any()
 
     def _unpulled(self) -> int:
         """How many arms have never been pulled."""
@@ -180,11 +180,12 @@ class Session:
         if block is None:
             return [self.ask()]
         arms = [self.ask()]  # opens the next block if need be
-        self.round.now.pending = NO_ARM
-        while (limit is None or len(arms) < limit) and block.left.any():
-            arms.append(take_next(block))
-        for arm in arms:
-            block.waiting[arm] += 1.0
+        with all_or_nothing(self.state):  # an arm that is handed out to nobody would be missing for ever
+            self.round.now.pending = NO_ARM
+            while (limit is None or len(arms) < limit) and block.left.any():
+                arms.append(take_next(block))
+            for arm in arms:
+                block.waiting[arm] += 1.0
         return arms
 
     @property

@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -140,7 +140,8 @@ def _save_one_at_a_time(kept: Any) -> None:
         folder = Path(cast(str, CACHE_FOLDER))
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            with suppress(OSError):  # a file system without locks: nothing is worse than it would be without ours
+                fcntl.flock(lock, fcntl.LOCK_EX)
             save(signature, compiled)
 
     kept.save_overload = save_alone

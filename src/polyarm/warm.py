@@ -226,23 +226,35 @@ def warm(jobs: Sequence[Job], tell: Callable[[News], None]) -> None:
 def _employ(waiting: "SimpleQueue[Job]", tell: Callable[[News], None], failures: list[str]) -> None:
     """Hand jobs to one process, one after the other, until none waits or the process fails."""
     command = [sys.executable, "-c", "from polyarm.warm import work; work()"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        while not failures:
-            try:
-                job = waiting.get_nowait()
-            except Empty:
-                break
-            print(job.name, file=process.stdin, flush=True)
-            for line in process.stdout:
-                news = News(**json.loads(line))
-                tell(news)
-                if news.kernel is None:
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            while not failures:
+                try:
+                    job = waiting.get_nowait()
+                except Empty:
                     break
-            else:
-                failures.append(f"compiling for {job.name} failed: the process ended with code {process.wait()}")
-        process.stdin.close()
+                if not _hand_out(job, process, tell):
+                    failures.append(f"compiling for {job.name} failed: the process ended with code {process.wait()}")
+            with suppress(BrokenPipeError):  # it has ended already
+                process.communicate()
+    except Exception as error:  # noqa: BLE001  (in a thread: whatever is wrong, it must not look like success)
+        failures.append(f"compiling failed: {error}")
+
+
+def _hand_out(job: Job, process: "subprocess.Popen[str]", tell: Callable[[News], None]) -> bool:
+    """Let a process do a job; False if it ends before."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        print(job.name, file=process.stdin, flush=True)
+    except BrokenPipeError:
+        return False
+    for line in process.stdout:
+        news = News(**json.loads(line))
+        tell(news)
+        if news.kernel is None:
+            return True
+    return False
 
 
 def work() -> None:

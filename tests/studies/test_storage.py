@@ -180,3 +180,20 @@ def test_a_file_that_is_taken_away_is_noticed(sqlite: str, tmp_path: Path, repla
     with pytest.raises(StorageError, match="was removed or replaced"):
         study.ask()
     assert other.name == "test"
+
+
+# -- upgrades -------------------------------------------------------------------------------------------------------
+
+
+def test_a_study_of_older_tables_goes_on(storage: str) -> None:
+    """Its snapshots hold sessions in another format."""
+    study = start(storage)
+    study.ask(3)
+    with engine_of(storage).begin() as connection:
+        connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0002'"))
+        connection.execute(sa.text("INSERT INTO polyarm_snapshot VALUES (1, 2, '{}')"))
+    SqlStorage(storage).close()
+    again = load_study("test", storage)
+    assert again.status() == study.status()
+    assert list(again.stored_snapshots()) == []
+    assert verify_study(again).faults == ()

@@ -1,5 +1,6 @@
 """The cache of compiled kernels: one folder per version of the sources, shared by all processes."""
 
+import errno
 import importlib.util
 import json
 import re
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -185,3 +187,15 @@ def test_no_kernel_is_left_out_of_the_hash() -> None:
     for path in SOURCES.rglob("*.py"):
         if re.search(r"^@(inlined_)?kernel|^@struct|\(Scalars\):", path.read_text("utf-8"), re.MULTILINE):
             assert path.relative_to(SOURCES) in hashed, path
+
+
+def test_a_file_system_without_locks_keeps_kernels_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    saved: list[Any] = []
+    kept = SimpleNamespace(save_overload=lambda *given: saved.append(given))
+    _compile._save_one_at_a_time(kept)
+    monkeypatch.setattr(_compile.fcntl, "flock", refuse)
+    kept.save_overload("signature", "code")
+    assert saved == [("signature", "code")]

@@ -95,6 +95,27 @@ def test_a_process_that_fails_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         warm.warm([warm.JOBS["certex"]], lambda _: None)
 
 
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("exec <&-; sleep 0.3; exit 3", "certex failed: the process ended with code 3"),  # hears nothing
+        ("read line; echo nonsense", "compiling failed: Expecting value"),
+    ],
+)
+def test_whatever_goes_wrong_is_not_success(
+    program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\n{program}\n")
+    script.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(InvalidInput, match=said):
+        warm.warm([warm.JOBS["certex"]], lambda _: None)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere"))
+    with pytest.raises(InvalidInput, match=r"compiling failed: .*nowhere"):
+        warm.warm([warm.JOBS["certex"]], lambda _: None)
+
+
 def test_every_shipped_explorer_has_its_jobs() -> None:
     for name, explorer in SHIPPED.items():
         instance = load_instance("router")

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 metadata = sa.MetaData()
 
 #: The version of the tables that this code reads and writes: the newest of `migrations/versions`.
-REVISION = "0002"
+REVISION = "0003"
 VERSION_TABLE = "polyarm_version"
 
 #: One row per study. `last_*` let a writer go on without reading the log; the row is also what writers lock.

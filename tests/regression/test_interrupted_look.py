@@ -11,7 +11,7 @@ from polyarm import InvalidInput, Session
 from polyarm.engine import session as session_module
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import load_instance
-from polyarm.stops.blocks import BlocksStop
+from polyarm.stops.blocks import BlocksStop, take_next
 from polyarm.stops.certified import CertifiedStop
 from polyarm.stops.planned import PlannedBlocks, PooledStop
 
@@ -38,7 +38,8 @@ def test_an_interrupted_look_changes_nothing(
     expected, explored = _explore(certificate), _explore(certificate)
     expected.advance_to(600)
     explored.advance_to(steps)
-    whole, interruptions = getattr(stop, step), []
+    whole: Any = getattr(stop, step)
+    interruptions: list[str] = []
 
     def interrupt(self: Any, *args: Any) -> Any:
         result = whole(self, *args)
@@ -65,13 +66,14 @@ def _ask_all(session: Session) -> list[int]:
 
 def test_an_interrupted_batch_is_handed_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expected, session = _explore("averaged").session, _explore("averaged").session
-    batch, take_next, taken = _ask_all(expected), session_module.take_next, []
+    batch = _ask_all(expected)
+    taken: list[int] = []
 
     def interrupt(block: Any) -> int:
-        taken.append(take_next(block))
+        taken.append(int(take_next(block)))
         if len(taken) == 20:
             raise KeyboardInterrupt
-        return int(taken[-1])
+        return taken[-1]
 
     monkeypatch.setattr(session_module, "take_next", interrupt)
     with pytest.raises(KeyboardInterrupt):

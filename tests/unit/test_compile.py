@@ -1,6 +1,7 @@
 """The cache of compiled kernels: one folder per version of the sources, shared by all processes."""
 
 import errno
+import fcntl
 import importlib.util
 import json
 import re
@@ -196,6 +197,6 @@ def test_a_file_system_without_locks_keeps_kernels_all_the_same(monkeypatch: pyt
     saved: list[Any] = []
     kept = SimpleNamespace(save_overload=lambda *given: saved.append(given))
     _compile._save_one_at_a_time(kept)
-    monkeypatch.setattr(_compile.fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     kept.save_overload("signature", "code")
     assert saved == [("signature", "code")]

@@ -65,10 +65,10 @@ def _parts(state: Any) -> Iterator[Any]:
     if isinstance(state, np.ndarray | np.record):
         yield state
         return
-    parts = [getattr(state, name) for name in state._fields] if hasattr(state, "_fields") else state
-    for part in parts:
-        if _is_kept(part):
-            yield from _parts(part)
+    if hasattr(state, "_fields"):
+        state = [getattr(state, name) for name in state._fields]
+    for part in state if isinstance(state, list | tuple) else ():
+        yield from _parts(part)
 
 
 def _is_kept(value: Any) -> bool:

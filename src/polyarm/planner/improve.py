@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyarm._compile import kernel
+from polyarm._compile import inlined_kernel, kernel
 from polyarm._structs import Scalars
 from polyarm._types import FloatArray
 from polyarm.certify.pooled import PROVED, weigh_pulls
@@ -153,7 +153,7 @@ def _charge_prices(
         elasticity_out[a] = max(elasticity_out[a] - price, 0.0)
 
 
-@kernel
+@inlined_kernel
 def _floor_shares(shares: FloatArray, total: float, floor: float) -> None:
     """Divide shares by their total, raise those below the floor, and divide by the new total, in place."""
     floored = 0.0

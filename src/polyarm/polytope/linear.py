@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from polyarm._compile import kernel
+from polyarm._compile import inlined_kernel, kernel
 from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
 from polyarm.tolerances import SIMPLEX, SINGULAR
@@ -24,7 +24,7 @@ def make_newton_work(n: int) -> NewtonWork:
     return NewtonWork(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros((n, n + 1)), np.zeros(n, dtype=np.int64))
 
 
-@kernel
+@inlined_kernel
 def swap_pivot(table: FloatArray, c: int, n_rows: int, n_columns: int) -> bool:
     """Swap the largest entry of column c, from row c on, into row c; False when all of them are about zero."""
     best = c
@@ -41,7 +41,7 @@ def swap_pivot(table: FloatArray, c: int, n_rows: int, n_columns: int) -> bool:
     return True
 
 
-@kernel
+@inlined_kernel
 def eliminate_below(system: FloatArray, c: int, n: int) -> None:
     """Subtract row c from the rows below it, so that their entries in column c vanish; n equations."""
     for i in range(c + 1, n):

@@ -44,6 +44,15 @@ def draw_move(rng: Generator, K: int) -> FloatArray:
     return move
 
 
+def draw_question(
+    rng: Generator, n_arms: range, lightest: float, heaviest: float
+) -> tuple[Family, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Draw a family, its standard deviations, means, weights and a move."""
+    K = int(rng.integers(n_arms.start, n_arms.stop))
+    family, std = make_gaussian(rng, K)
+    return family, std, rng.normal(size=K), rng.uniform(lightest, heaviest, size=K), draw_move(rng, K)
+
+
 def dense_statistics(
     means: FloatArray, std: FloatArray, pulls: FloatArray, policy: FloatArray, vertices: FloatArray, r: float
 ) -> FloatArray:
@@ -56,13 +65,11 @@ def test_cost_and_alternative_by_lagrange_conditions() -> None:
     """The alternative is on the hyperplane, its weighted steps are parallel to the move, and the cost is its own."""
     rng = np.random.default_rng(1)
     for _ in range(1000):
-        K = int(rng.integers(2, 12))
-        family, std = make_gaussian(rng, K)
-        means, weights, move = rng.normal(size=K), rng.uniform(1.0, 100.0, size=K), draw_move(rng, K)
+        family, std, means, weights, move = draw_question(rng, range(2, 12), 1.0, 100.0)
         target = float(means @ move + 0.3 * rng.normal())
         cost, gap = alternative_cost(family, means, weights, make_single(move), target)
         assert gap == pytest.approx(target - means @ move, abs=1e-12)
-        alternative = np.full(K, np.nan)
+        alternative = np.full_like(means, np.nan)
         write_nearest_alternative(family, means, weights, make_single(move), target, alternative)
         if np.abs((alternative - means) / std).max() >= 9.99:
             continue  # clipped, and no longer the nearest
@@ -71,16 +78,14 @@ def test_cost_and_alternative_by_lagrange_conditions() -> None:
         price = gap / float((std**2 * move**2 / weights).sum())
         assert slopes == pytest.approx(price * move, rel=1e-9, abs=1e-12)
         assert cost == pytest.approx(float((weights * (alternative - means) ** 2 / (2.0 * std**2)).sum()), rel=1e-9)
-        parts = [weights[a] * divergence(family, a, means[a], alternative[a]) for a in range(K)]
+        parts = [weights[a] * divergence(family, a, means[a], alternative[a]) for a in range(means.size)]
         assert cost == pytest.approx(sum(parts), rel=1e-9)
 
 
 def test_cost_by_a_general_solver() -> None:
     rng = np.random.default_rng(2)
     for _ in range(60):
-        K = int(rng.integers(2, 7))
-        family, std = make_gaussian(rng, K)
-        means, weights, move = rng.normal(size=K), rng.uniform(0.5, 5.0, size=K), draw_move(rng, K)
+        family, std, means, weights, move = draw_question(rng, range(2, 7), 0.5, 5.0)
         target = float(means @ move) + float(rng.uniform(0.1, 1.0))
 
         def cost_of(
@@ -116,7 +121,8 @@ def draw_pulls(rng: Generator, K: int) -> FloatArray:
 def list_others(optimum: Optimum) -> FloatArray:
     """Every vertex but the optimal one."""
     vertices = enumerate_vertices(reference.make_columns(optimum.G))
-    return vertices[np.abs(vertices - optimum.policy).max(axis=1) > 1e-9]
+    others: FloatArray = vertices[np.abs(vertices - optimum.policy).max(axis=1) > 1e-9]
+    return others
 
 
 @pytest.mark.parametrize("family_of_sets", ["gaussian", "integer", "sparse", "repeating", "decimal"])

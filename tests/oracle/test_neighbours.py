@@ -1,6 +1,7 @@
 """`find_neighbours` and `find_outer_directions` against brute force, exact for integer data."""
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -61,6 +62,22 @@ def draw_nonempty(rng: Generator, family: str, K: int, d: int) -> FloatArray:
     return G
 
 
+def draw_integer_optima(rng: Generator, family: str, n_arms: range, n_rows: range) -> Iterator[Optimum]:
+    """Yield the optima of integer objectives on integer sets, those that are empty left out, without end."""
+    while True:
+        K, d = int(rng.integers(n_arms.start, n_arms.stop)), int(rng.integers(n_rows.start, n_rows.stop))
+        G = draw_nonempty(rng, family, K, d)
+        optimum = solve(rng.integers(-2, 3, size=K).astype(np.float64), G)
+        if optimum is not None:
+            yield optimum
+
+
+def draw_degenerate_optima(rng: Generator, family: str, n_arms: range, n_rows: range) -> Iterator[Optimum]:
+    for optimum in draw_integer_optima(rng, family, n_arms, n_rows):
+        if optimum.work.inverse[:, 0].min() <= 1e-9:
+            yield optimum
+
+
 @pytest.mark.parametrize("unit", [1.0, 10.0, 3.0], ids=["integers", "tenths", "thirds"])
 @pytest.mark.parametrize("family", INTEGER)
 def test_neighbours_are_the_vertices_on_an_edge(family: str, unit: float) -> None:
@@ -95,19 +112,13 @@ def test_neighbours_are_the_vertices_on_an_edge(family: str, unit: float) -> Non
 @pytest.mark.parametrize("family", INTEGER)
 def test_every_feasible_direction_is_within_the_outer_cone(family: str) -> None:
     rng = np.random.default_rng(2)
-    for _ in range(300):
-        K, d = int(rng.integers(2, 7)), int(rng.integers(1, 4))
-        G = draw_nonempty(rng, family, K, d)
-        found = solve(rng.integers(-2, 3, size=K).astype(np.float64), G)
-        if found is None:
-            continue
-        policy = found.policy
+    for found in itertools.islice(draw_integer_optima(rng, family, range(2, 7), range(1, 4)), 250):
         directions = list_directions(found)
-        assert len(directions) == K - 1
+        assert len(directions) == found.policy.size - 1
         assert directions.sum(axis=1) == pytest.approx(0.0, abs=1e-9)
-        vertices = reference.find_integer_vertices(G)
+        vertices = reference.find_integer_vertices(found.G)
         for vertex in vertices / vertices.sum(axis=1, keepdims=True):
-            assert nnls(directions.T, vertex - policy)[1] <= 1e-9
+            assert nnls(directions.T, vertex - found.policy)[1] <= 1e-9
 
 
 def test_gaussian_neighbours_are_one_pivot_away() -> None:
@@ -239,15 +250,10 @@ def count_edges(G: FloatArray, basis: IntArray) -> list[int]:
 def test_every_edge_of_larger_degenerate_vertices_is_found(family: str) -> None:
     """TOO_MANY only if there are more edges, or more rays on the way to them, than there is room for."""
     rng = np.random.default_rng(6)
-    solved = too_many = 0
-    while solved < 80:
-        K, d = int(rng.integers(8, 31)), int(rng.integers(1, 4))
-        G = draw_nonempty(rng, family, K, d)
-        found = solve(rng.integers(-2, 3, size=K).astype(np.float64), G)
-        if found is None or found.work.inverse[:, 0].min() > 1e-9:
-            continue
-        policy = found.policy
-        counts = count_edges(G, found.basis)
+    too_many = 0
+    for found in itertools.islice(draw_degenerate_optima(rng, family, range(8, 31), range(1, 4)), 80):
+        d, K = found.G.shape
+        counts = count_edges(found.G, found.basis)
         capacity = neighbour_capacity(K, d)
         moves = list_moves(found)
         if moves is None:
@@ -256,8 +262,7 @@ def test_every_edge_of_larger_degenerate_vertices_is_found(family: str) -> None:
             too_many += 1
         else:
             assert len(moves) == counts[-1]
-            check_edges(G, policy, moves, tolerance=1e-9)
-        solved += 1
+            check_edges(found.G, found.policy, moves, tolerance=1e-9)
     assert too_many <= 40
 
 
@@ -265,14 +270,8 @@ def test_every_edge_of_larger_degenerate_vertices_is_found(family: str) -> None:
 def test_large_degenerate_vertices(family: str) -> None:
     rng = np.random.default_rng(7)
     seen = solved = 0
-    while solved < 25:
-        K, d = int(rng.integers(10, 51)), int(rng.integers(1, 11))
-        G = draw_nonempty(rng, family, K, d)
-        objective = rng.integers(-2, 3, size=K).astype(np.float64)
-        found = solve(objective, G)
-        if found is None or found.work.inverse[:, 0].min() > 1e-9:
-            continue
-        policy = found.policy
+    for found in draw_degenerate_optima(rng, family, range(10, 51), range(1, 11)):
+        G, objective, policy = found.G, found.objective, found.policy
         directions = list_directions(found)
         check_no_neighbour_is_missing(rng, objective, G, policy, directions)
         moves = list_moves(found)
@@ -280,6 +279,8 @@ def test_large_degenerate_vertices(family: str) -> None:
             check_edges(G, policy, moves, tolerance=1e-9)
             seen += check_no_neighbour_is_missing(rng, objective, G, policy, moves)
             solved += 1
+        if solved == 25:
+            break
     assert seen >= 60
 
 

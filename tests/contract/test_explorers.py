@@ -11,7 +11,7 @@ import pytest
 
 from contract.suitable import ALL_EXPLORERS, CERTIFYING, make_instance, single_changes, suit, tell_rows
 from oracle.records import leaves, spoil
-from polyarm import ExplorationOver, Instance, InvalidInput, Problem, Session, load_instance, make_explorer
+from polyarm import Constraint, ExplorationOver, Instance, InvalidInput, Problem, Session, load_instance, make_explorer
 from polyarm.tolerances import TRUTH
 
 every_explorer = pytest.mark.parametrize("explorer", ALL_EXPLORERS)
@@ -613,31 +613,32 @@ def test_what_is_no_save_at_all_is_refused(saved: Any) -> None:
 # Constraints in all their forms.
 
 
-@every_explorer
-@pytest.mark.parametrize("known", [False, True])
-def test_at_least_is_at_most_negated(explorer: str, known: bool) -> None:
-    """Both sessions see the same world, through costs of opposite signs."""
-    plain = hard(explorer)
-    if known:
-        plain = tell_rows(plain)
-    negated = plain.with_problem(
-        constraints=[
-            {
-                **c.model_dump(),
-                "sense": ">=",
-                "bound": -c.bound,
-                "row": None if c.row is None else [-x for x in c.row],
-            }
-            for c in plain.problem.constraints
-        ]
-    )
-    one, other = start(explorer, plain), start(explorer, negated)
+def change_constraints(instance: Instance, change: Callable[[Constraint], dict[str, Any]]) -> Instance:
+    return instance.with_problem(constraints=[{**c.model_dump(), **change(c)} for c in instance.problem.constraints])
+
+
+def play_restated(explorer: str, plain: Instance, restated: Instance, unit: float) -> tuple[Session, Session]:
+    """Show 200 outcomes of one world to two sessions, to the second with every cost times `unit`."""
+    one, other = start(explorer, plain), start(explorer, restated)
     for step in range(200):
         arm = one.ask()
         assert other.ask() == arm
         reward, costs = outcome(plain, step, arm)
         one.tell(arm, reward, costs)
-        other.tell(arm, reward, [-cost for cost in costs])
+        other.tell(arm, reward, [unit * cost for cost in costs])
+    return one, other
+
+
+@every_explorer
+@pytest.mark.parametrize("known", [False, True])
+def test_at_least_is_at_most_negated(explorer: str, known: bool) -> None:
+    plain = hard(explorer)
+    if known:
+        plain = tell_rows(plain)
+    negated = change_constraints(
+        plain, lambda c: {"sense": ">=", "bound": -c.bound, "row": None if c.row is None else [-x for x in c.row]}
+    )
+    one, other = play_restated(explorer, plain, negated, -1.0)
     # An explorer that plans in blocks may have made no test yet: nan in both.
     assert other.statistic == pytest.approx(one.statistic, rel=0.0, abs=0.0, nan_ok=True)
     assert other.threshold == pytest.approx(one.threshold, rel=0.0, abs=0.0, nan_ok=True)
@@ -654,24 +655,15 @@ def test_the_units_of_a_cost_do_not_matter(explorer: str, unit: float, std: Any)
     if explorer in CERTIFYING and unit != 1024.0:
         pytest.skip("this explorer climbs step by step, and a last digit may decide whether a step is taken")
     plain = suit(explorer, with_constraints(load_instance("setup1-hard"), std=std))
-    scaled = plain.with_problem(
-        constraints=[
-            {
-                **c.model_dump(),
-                "bound": unit * c.bound,
-                "std": (unit * np.asarray(c.std)).tolist(),
-                "row": None if c.row is None else [unit * x for x in c.row],
-            }
-            for c in plain.problem.constraints
-        ]
+    scaled = change_constraints(
+        plain,
+        lambda c: {
+            "bound": unit * c.bound,
+            "std": (unit * np.asarray(c.std)).tolist(),
+            "row": None if c.row is None else [unit * x for x in c.row],
+        },
     )
-    one, other = start(explorer, plain), start(explorer, scaled)
-    for step in range(200):
-        arm = one.ask()
-        assert other.ask() == arm
-        reward, costs = outcome(plain, step, arm)
-        one.tell(arm, reward, costs)
-        other.tell(arm, reward, [unit * cost for cost in costs])
+    one, other = play_restated(explorer, plain, scaled, unit)
     exact = unit == 1024.0  # a power of two changes no digit
     tolerance = 0.0 if exact else 1e-9
     assert other.statistic == pytest.approx(one.statistic, rel=tolerance, abs=0.0, nan_ok=True)

@@ -61,14 +61,19 @@ def draw_repeating(rng: Generator, K: int, d: int) -> FloatArray:
     return G
 
 
-def draw_thin(rng: Generator, K: int, d: int) -> FloatArray:
-    """Slabs of widths down to 1e-7 around a planted point, which is feasible by at least half of that."""
+def draw_pinned(rng: Generator, K: int, d: int) -> FloatArray:
+    """Equalities through a planted mix (a single one once there are enough of them), feasible up to round-off."""
     inside = rng.dirichlet(np.ones(K))
     G = rng.normal(size=(d, K))
     G -= (G @ inside)[:, None]
     for i in range(1, d, 2):
         G[i] = -G[i - 1]
-    return G - 10.0 ** rng.integers(-7, 0, size=(d, 1))
+    return G
+
+
+def draw_thin(rng: Generator, K: int, d: int) -> FloatArray:
+    """Slabs of widths down to 1e-7 around a planted point, which is feasible by at least half of that."""
+    return draw_pinned(rng, K, d) - 10.0 ** rng.integers(-7, 0, size=(d, 1))
 
 
 def draw_decimal(rng: Generator, K: int, d: int) -> FloatArray:
@@ -179,6 +184,21 @@ def list_bases(G: FloatArray) -> IntArray:
     """Return every choice of 1 + d of the K + d variables."""
     d, K = G.shape
     return np.array(list(itertools.combinations(range(K + d), d + 1)), dtype=np.int64)
+
+
+def solve_bases(G: FloatArray, bases: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return those of the bases that are regular, and the values of their variables."""
+    matrices = make_equations(G).T[bases].transpose(0, 2, 1)
+    regular = np.abs(np.linalg.det(matrices)) > 1e-9
+    return bases[regular], np.linalg.solve(matrices[regular], np.eye(len(G) + 1)[:, :1])[:, :, 0]
+
+
+def spread_positive(G: FloatArray, bases: IntArray, values: FloatArray) -> FloatArray:
+    """Write the arms and slacks of those bases whose values are all positive, shape (n, K + d)."""
+    feasible = (values > 0.0).all(axis=1)
+    points = np.zeros((int(feasible.sum()), sum(G.shape)))
+    np.put_along_axis(points, bases[feasible], values[feasible], axis=1)
+    return points
 
 
 def find_integer_vertices(G: FloatArray) -> IntArray:

@@ -1,23 +1,17 @@
 """Gaussian likelihood ratios against a general solver, and neighbours against all vertices."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 from oracle import reference
-from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
+from oracle.optimum import Optimum, draw_solved, find_moves, solve
+from oracle.reference import FAMILIES, FloatArray, Generator
 from polyarm.families.alternatives import least_statistic, move_statistic, write_vertex_move
 from polyarm.families.family import Family, alternative_cost, divergence, make_family, write_nearest_alternative
-from polyarm.polytope.lp import OPTIMAL, make_basis, make_lp_work, solve_lp, write_vertex
-from polyarm.polytope.neighbours import (
-    Move,
-    Moves,
-    Rivals,
-    find_neighbours,
-    make_moves,
-    make_neighbour_work,
-    neighbour_capacity,
-)
+from polyarm.polytope.neighbours import Move, Moves, Rivals, make_moves
 from polyarm.polytope.vertices import (
     SUPPORT,
     enumerate_vertices,
@@ -50,6 +44,15 @@ def draw_move(rng: Generator, K: int) -> FloatArray:
     return move
 
 
+def draw_question(
+    rng: Generator, n_arms: range, lightest: float, heaviest: float
+) -> tuple[Family, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Draw a family, its standard deviations, means, weights and a move."""
+    K = int(rng.integers(n_arms.start, n_arms.stop))
+    family, std = make_gaussian(rng, K)
+    return family, std, rng.normal(size=K), rng.uniform(lightest, heaviest, size=K), draw_move(rng, K)
+
+
 def dense_statistics(
     means: FloatArray, std: FloatArray, pulls: FloatArray, policy: FloatArray, vertices: FloatArray, r: float
 ) -> FloatArray:
@@ -62,13 +65,11 @@ def test_cost_and_alternative_by_lagrange_conditions() -> None:
     """The alternative is on the hyperplane, its weighted steps are parallel to the move, and the cost is its own."""
     rng = np.random.default_rng(1)
     for _ in range(1000):
-        K = int(rng.integers(2, 12))
-        family, std = make_gaussian(rng, K)
-        means, weights, move = rng.normal(size=K), rng.uniform(1.0, 100.0, size=K), draw_move(rng, K)
+        family, std, means, weights, move = draw_question(rng, range(2, 12), 1.0, 100.0)
         target = float(means @ move + 0.3 * rng.normal())
         cost, gap = alternative_cost(family, means, weights, make_single(move), target)
         assert gap == pytest.approx(target - means @ move, abs=1e-12)
-        alternative = np.full(K, np.nan)
+        alternative = np.full_like(means, np.nan)
         write_nearest_alternative(family, means, weights, make_single(move), target, alternative)
         if np.abs((alternative - means) / std).max() >= 9.99:
             continue  # clipped, and no longer the nearest
@@ -77,16 +78,14 @@ def test_cost_and_alternative_by_lagrange_conditions() -> None:
         price = gap / float((std**2 * move**2 / weights).sum())
         assert slopes == pytest.approx(price * move, rel=1e-9, abs=1e-12)
         assert cost == pytest.approx(float((weights * (alternative - means) ** 2 / (2.0 * std**2)).sum()), rel=1e-9)
-        parts = [weights[a] * divergence(family, a, means[a], alternative[a]) for a in range(K)]
+        parts = [weights[a] * divergence(family, a, means[a], alternative[a]) for a in range(means.size)]
         assert cost == pytest.approx(sum(parts), rel=1e-9)
 
 
 def test_cost_by_a_general_solver() -> None:
     rng = np.random.default_rng(2)
     for _ in range(60):
-        K = int(rng.integers(2, 7))
-        family, std = make_gaussian(rng, K)
-        means, weights, move = rng.normal(size=K), rng.uniform(0.5, 5.0, size=K), draw_move(rng, K)
+        family, std, means, weights, move = draw_question(rng, range(2, 7), 0.5, 5.0)
         target = float(means @ move) + float(rng.uniform(0.1, 1.0))
 
         def cost_of(
@@ -115,15 +114,15 @@ def test_moves_of_no_length_cost_infinity() -> None:
     assert gap == 0.5
 
 
-def solve(objective: FloatArray, G: FloatArray) -> tuple[FloatArray, IntArray, Moves, int] | None:
-    """Return the optimal vertex, its basis, the moves to its neighbours and their number; None for an empty set."""
-    d, K = G.shape
-    columns, basis, work, policy = reference.make_columns(G), make_basis(d), make_lp_work(K, d), np.zeros(K)
-    if solve_lp(objective, columns, basis, work) != OPTIMAL:
-        return None
-    write_vertex(K, basis, work.inverse, policy)
-    moves = make_moves(neighbour_capacity(K, d), d)
-    return policy, basis, moves, find_neighbours(columns, basis, work.inverse, make_neighbour_work(K, d), moves)
+def draw_pulls(rng: Generator, K: int) -> FloatArray:
+    return rng.integers(1, 1000, size=K).astype(np.float64)
+
+
+def list_others(optimum: Optimum) -> FloatArray:
+    """Every vertex but the optimal one."""
+    vertices = enumerate_vertices(reference.make_columns(optimum.G))
+    others: FloatArray = vertices[np.abs(vertices - optimum.policy).max(axis=1) > 1e-9]
+    return others
 
 
 @pytest.mark.parametrize("family_of_sets", ["gaussian", "integer", "sparse", "repeating", "decimal"])
@@ -137,17 +136,16 @@ def test_without_tolerance_the_neighbours_suffice(family_of_sets: str) -> None:
         found = solve(means, G)
         if found is None:
             continue
-        policy, _, moves, count = found
+        moves, count = find_moves(found)
         assert count >= 0
-        vertices = enumerate_vertices(reference.make_columns(G))
-        others = vertices[np.abs(vertices - policy).max(axis=1) > 1e-9]
+        others = list_others(found)
         family, std = make_gaussian(rng, K)
-        pulls = rng.integers(1, 1000, size=K).astype(np.float64)
+        pulls = draw_pulls(rng, K)
         least, worst = least_statistic(family, means, pulls, Rivals(moves, count), 0.0, True)
         if len(others) == 0:
             assert (least, worst) == (np.inf, -1)
             continue
-        statistics = dense_statistics(means, std, pulls, policy, others, 0.0)
+        statistics = dense_statistics(means, std, pulls, found.policy, others, 0.0)
         assert least == pytest.approx(statistics.min(), rel=1e-7)
         assert 0 <= worst < count
         compared += 1
@@ -160,19 +158,15 @@ def test_with_tolerance_the_neighbours_do_not_suffice() -> None:
     """r > 0: the neighbours only bound the least statistic from above, and sometimes strictly."""
     rng = np.random.default_rng(4)
     strictly = 0
-    for _ in range(200):
-        K, d = int(rng.integers(4, 9)), int(rng.integers(1, 5))
-        G, means = reference.draw_gaussian(rng, K, d), rng.normal(size=K)
-        found = solve(means, G)
-        if found is None or found[3] == 0:
+    for optimum in itertools.islice(draw_solved(rng, range(4, 9), range(1, 5)), 150):
+        moves, count = find_moves(optimum)
+        if count == 0:
             continue
-        policy, _, moves, count = found
-        vertices = enumerate_vertices(reference.make_columns(G))
-        others = vertices[np.abs(vertices - policy).max(axis=1) > 1e-9]
-        family, std = make_gaussian(rng, K)
-        pulls = rng.integers(1, 1000, size=K).astype(np.float64)
+        means = optimum.objective
+        family, std = make_gaussian(rng, means.size)
+        pulls = draw_pulls(rng, means.size)
         least, _ = least_statistic(family, means, pulls, Rivals(moves, count), 0.5, True)
-        everywhere = dense_statistics(means, std, pulls, policy, others, 0.5).min()
+        everywhere = dense_statistics(means, std, pulls, optimum.policy, list_others(optimum), 0.5).min()
         assert least >= everywhere * (1.0 - 1e-9)
         strictly += least > 1.01 * everywhere
     assert strictly >= 10
@@ -182,15 +176,10 @@ def test_statistics_of_all_vertices() -> None:
     """The move to each candidate's vertex, and its statistic for both signs of the margin."""
     rng = np.random.default_rng(5)
     seen = 0
-    for _ in range(60):
-        K, d = int(rng.integers(2, 8)), int(rng.integers(0, 4))
-        G, means = reference.draw_gaussian(rng, K, d), rng.normal(size=K)
-        found = solve(means, G)
-        if found is None:
-            continue
-        policy, basis, _, _ = found
+    for G, means, policy, basis, _ in itertools.islice(draw_solved(rng, range(2, 8), range(4)), 50):
+        d, K = G.shape
         family, std = make_gaussian(rng, K)
-        pulls = rng.integers(1, 1000, size=K).astype(np.float64)
+        pulls = draw_pulls(rng, K)
         columns, candidate, work, move = (
             reference.make_columns(G),
             make_candidate(d),

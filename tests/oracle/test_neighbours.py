@@ -1,18 +1,18 @@
 """`find_neighbours` and `find_outer_directions` against brute force, exact for integer data."""
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from scipy.optimize import nnls
 
 from oracle import reference
+from oracle.optimum import Optimum, draw_solved, find_moves, solve
 from oracle.reference import FAMILIES, FloatArray, Generator, IntArray
-from polyarm.polytope.lp import OPTIMAL, LpWork, make_basis, make_lp_work, solve_lp, write_vertex
 from polyarm.polytope.neighbours import (
     TOO_MANY,
     Moves,
-    find_neighbours,
     find_outer_directions,
     make_moves,
     make_neighbour_work,
@@ -21,16 +21,6 @@ from polyarm.polytope.neighbours import (
 
 #: Families of integer matrices: their vertices are degenerate more often than not.
 INTEGER = ["integer", "sparse", "repeating"]
-
-
-def solve(objective: FloatArray, G: FloatArray) -> tuple[FloatArray, IntArray, LpWork] | None:
-    """Return the optimal vertex, its basis and the work that holds its inverse; None for an empty set."""
-    d, K = G.shape
-    basis, work, vertex = make_basis(d), make_lp_work(K, d), np.zeros(K)
-    if solve_lp(objective, reference.make_columns(G), basis, work) != OPTIMAL:
-        return None
-    write_vertex(K, basis, work.inverse, vertex)
-    return vertex, basis, work
 
 
 def make_dense(moves: Moves, count: int, K: int) -> FloatArray:
@@ -42,18 +32,17 @@ def make_dense(moves: Moves, count: int, K: int) -> FloatArray:
     return dense
 
 
-def list_moves(G: FloatArray, basis: IntArray, work: LpWork, capacity: int | None = None) -> FloatArray | None:
+def list_moves(optimum: Optimum, capacity: int | None = None) -> FloatArray | None:
     """Return the dense moves to the neighbours, or None for TOO_MANY."""
-    d, K = G.shape
-    moves = make_moves(neighbour_capacity(K, d) if capacity is None else capacity, d)
-    count = find_neighbours(reference.make_columns(G), basis, work.inverse, make_neighbour_work(K, d), moves)
-    return None if count == TOO_MANY else make_dense(moves, count, K)
+    moves, count = find_moves(optimum, capacity)
+    return None if count == TOO_MANY else make_dense(moves, count, optimum.policy.size)
 
 
-def list_directions(G: FloatArray, basis: IntArray, work: LpWork) -> FloatArray:
-    d, K = G.shape
-    moves = make_moves(neighbour_capacity(K, d), d)
-    count = find_outer_directions(reference.make_columns(G), basis, work.inverse, make_neighbour_work(K, d), moves)
+def list_directions(optimum: Optimum) -> FloatArray:
+    d, K = optimum.G.shape
+    moves, work = make_moves(neighbour_capacity(K, d), d), make_neighbour_work(K, d)
+    columns = reference.make_columns(optimum.G)
+    count = find_outer_directions(columns, optimum.basis, optimum.work.inverse, work, moves)
     return make_dense(moves, count, K)
 
 
@@ -73,6 +62,22 @@ def draw_nonempty(rng: Generator, family: str, K: int, d: int) -> FloatArray:
     return G
 
 
+def draw_integer_optima(rng: Generator, family: str, n_arms: range, n_rows: range) -> Iterator[Optimum]:
+    """Yield the optima of integer objectives on integer sets, those that are empty left out, without end."""
+    while True:
+        K, d = int(rng.integers(n_arms.start, n_arms.stop)), int(rng.integers(n_rows.start, n_rows.stop))
+        G = draw_nonempty(rng, family, K, d)
+        optimum = solve(rng.integers(-2, 3, size=K).astype(np.float64), G)
+        if optimum is not None:
+            yield optimum
+
+
+def draw_degenerate_optima(rng: Generator, family: str, n_arms: range, n_rows: range) -> Iterator[Optimum]:
+    for optimum in draw_integer_optima(rng, family, n_arms, n_rows):
+        if optimum.work.inverse[:, 0].min() <= 1e-9:
+            yield optimum
+
+
 @pytest.mark.parametrize("unit", [1.0, 10.0, 3.0], ids=["integers", "tenths", "thirds"])
 @pytest.mark.parametrize("family", INTEGER)
 def test_neighbours_are_the_vertices_on_an_edge(family: str, unit: float) -> None:
@@ -87,9 +92,9 @@ def test_neighbours_are_the_vertices_on_an_edge(family: str, unit: float) -> Non
         assert (found is None) == (len(vertices) == 0)
         if found is None:
             continue
-        policy, basis, work = found
+        policy = found.policy
         here = identify(policy[None, :], vertices)[0]
-        moves = list_moves(G / unit, basis, work)
+        moves = list_moves(found)
         assert moves is not None
         neighbours = identify(policy + moves, vertices)
         adjacent = [
@@ -107,80 +112,50 @@ def test_neighbours_are_the_vertices_on_an_edge(family: str, unit: float) -> Non
 @pytest.mark.parametrize("family", INTEGER)
 def test_every_feasible_direction_is_within_the_outer_cone(family: str) -> None:
     rng = np.random.default_rng(2)
-    for _ in range(300):
-        K, d = int(rng.integers(2, 7)), int(rng.integers(1, 4))
-        G = draw_nonempty(rng, family, K, d)
-        found = solve(rng.integers(-2, 3, size=K).astype(np.float64), G)
-        if found is None:
-            continue
-        policy, basis, work = found
-        directions = list_directions(G, basis, work)
-        assert len(directions) == K - 1
+    for found in itertools.islice(draw_integer_optima(rng, family, range(2, 7), range(1, 4)), 250):
+        directions = list_directions(found)
+        assert len(directions) == found.policy.size - 1
         assert directions.sum(axis=1) == pytest.approx(0.0, abs=1e-9)
-        vertices = reference.find_integer_vertices(G)
+        vertices = reference.find_integer_vertices(found.G)
         for vertex in vertices / vertices.sum(axis=1, keepdims=True):
-            assert nnls(directions.T, vertex - policy)[1] <= 1e-9
+            assert nnls(directions.T, vertex - found.policy)[1] <= 1e-9
 
 
 def test_gaussian_neighbours_are_one_pivot_away() -> None:
     """At a simple vertex the neighbours are the feasible bases that share all but one variable."""
     rng = np.random.default_rng(3)
-    solved = skipped = 0
-    while solved < 250:
-        K, d = int(rng.integers(2, 13)), int(rng.integers(0, 5))
-        G = reference.draw_gaussian(rng, K, d)
-        found = solve(rng.normal(size=K), G)
-        if found is None:
-            continue
-        policy, basis, work = found
+    skipped = 0
+    for found in itertools.islice(draw_solved(rng, range(2, 13), range(5)), 250):
+        G, policy, basis = found.G, found.policy, found.basis
+        d, K = G.shape
         outside = [j for j in range(K + d) if j not in basis]
-        bases = np.array([np.append(np.delete(basis, i), j) for i in range(d + 1) for j in outside])
-        matrices = make_stack(G, bases)
-        regular = np.abs(np.linalg.det(matrices)) > 1e-9
-        values = np.linalg.solve(matrices[regular], np.eye(d + 1)[:, :1])[:, :, 0]
-        if np.abs(values).min() < 1e-7 or not regular.all():
+        near = np.array([np.append(np.delete(basis, i), j) for i in range(d + 1) for j in outside])
+        bases, values = reference.solve_bases(G, near)
+        if np.abs(values).min() < 1e-7 or len(bases) < len(near):
             skipped += 1
             continue
-        feasible = (values > 0.0).all(axis=1)
-        expected = np.zeros((int(feasible.sum()), K + d))
-        np.put_along_axis(expected, bases[feasible], values[feasible], axis=1)
-        moves = list_moves(G, basis, work)
+        expected = reference.spread_positive(G, bases, values)
+        moves = list_moves(found)
         assert moves is not None
         assert len(moves) == len(expected) == K - 1
         reached = policy + moves
         distances = np.abs(reached[:, None, :] - expected[None, :, :K]).max(axis=2)
         assert distances.min(axis=0) == pytest.approx(0.0, abs=1e-8)
         assert distances.min(axis=1) == pytest.approx(0.0, abs=1e-8)
-        solved += 1
     assert skipped <= 10
-
-
-def make_stack(G: FloatArray, bases: IntArray) -> FloatArray:
-    """Return the matrix of each basis, shape (n, 1 + d, 1 + d)."""
-    return np.ascontiguousarray(reference.make_equations(G).T[bases].transpose(0, 2, 1))
 
 
 def test_gaussian_neighbours_among_all_vertices() -> None:
     """The same set by enumeration of every basis, with adjacency as the rank of common tight constraints."""
     rng = np.random.default_rng(4)
-    solved = skipped = 0
-    while solved < 60:
-        K, d = int(rng.integers(2, 9)), int(rng.integers(1, 5))
-        G = reference.draw_gaussian(rng, K, d)
-        found = solve(rng.normal(size=K), G)
-        if found is None:
-            continue
-        policy, basis, work = found
-        bases = reference.list_bases(G)
-        matrices = make_stack(G, bases)
-        regular = np.abs(np.linalg.det(matrices)) > 1e-9
-        values = np.linalg.solve(matrices[regular], np.eye(d + 1)[:, :1])[:, :, 0]
+    skipped = 0
+    for found in itertools.islice(draw_solved(rng, range(2, 9), range(1, 5)), 60):
+        G, policy, K = found.G, found.policy, found.policy.size
+        bases, values = reference.solve_bases(G, reference.list_bases(G))
         if np.abs(values).min() < 1e-7:
             skipped += 1
             continue
-        feasible = (values > 0.0).all(axis=1)
-        vertices = np.zeros((int(feasible.sum()), K + d))
-        np.put_along_axis(vertices, bases[regular][feasible], values[feasible], axis=1)
+        vertices = reference.spread_positive(G, bases, values)
         arms, slack = vertices[:, :K], vertices[:, K:]
         here = int(np.abs(arms - policy).max(axis=1).argmin())
         adjacent = [
@@ -188,13 +163,12 @@ def test_gaussian_neighbours_among_all_vertices() -> None:
             for k in range(len(arms))
             if reference.rank_of_tight(G, (arms[k] > 0) | (policy > 0), (slack[k] == 0) & (slack[here] == 0)) == K - 1
         ]
-        moves = list_moves(G, basis, work)
+        moves = list_moves(found)
         assert moves is not None
         reached = policy + moves
         assert np.sort(reached.round(7), axis=0) == pytest.approx(
             np.sort(np.array(adjacent).round(7), axis=0), abs=1e-6
         )
-        solved += 1
     assert skipped <= 10
 
 
@@ -242,15 +216,15 @@ def test_large_simple_vertices() -> None:
         K, d = 50, int(rng.integers(1, 11))
         G, objective = rng.normal(size=(d, K)) - 0.3, rng.normal(size=K)
         found = solve(objective, G)
-        if found is None or found[2].inverse[:, 0].min() < 1e-6:
+        if found is None or found.work.inverse[:, 0].min() < 1e-6:
             continue
-        policy, basis, work = found
-        moves = list_moves(G, basis, work)
+        policy = found.policy
+        moves = list_moves(found)
         assert moves is not None
         assert len(moves) == (K + d) - (d + 1)
         check_edges(G, policy, moves, tolerance=1e-9)
         seen += check_no_neighbour_is_missing(rng, objective, G, policy, moves)
-        directions = list_directions(G, basis, work)
+        directions = list_directions(found)
         lengths = np.linalg.norm(moves, axis=1) / np.linalg.norm(directions, axis=1)
         assert moves == pytest.approx(directions * lengths[:, None], abs=1e-9)
         solved += 1
@@ -276,25 +250,19 @@ def count_edges(G: FloatArray, basis: IntArray) -> list[int]:
 def test_every_edge_of_larger_degenerate_vertices_is_found(family: str) -> None:
     """TOO_MANY only if there are more edges, or more rays on the way to them, than there is room for."""
     rng = np.random.default_rng(6)
-    solved = too_many = 0
-    while solved < 80:
-        K, d = int(rng.integers(8, 31)), int(rng.integers(1, 4))
-        G = draw_nonempty(rng, family, K, d)
-        found = solve(rng.integers(-2, 3, size=K).astype(np.float64), G)
-        if found is None or found[2].inverse[:, 0].min() > 1e-9:
-            continue
-        policy, basis, work = found
-        counts = count_edges(G, basis)
+    too_many = 0
+    for found in itertools.islice(draw_degenerate_optima(rng, family, range(8, 31), range(1, 4)), 80):
+        d, K = found.G.shape
+        counts = count_edges(found.G, found.basis)
         capacity = neighbour_capacity(K, d)
-        moves = list_moves(G, basis, work)
+        moves = list_moves(found)
         if moves is None:
             most = max(before + after for before, after in itertools.pairwise(counts))
             assert counts[-1] > capacity or most > 2 * capacity
             too_many += 1
         else:
             assert len(moves) == counts[-1]
-            check_edges(G, policy, moves, tolerance=1e-9)
-        solved += 1
+            check_edges(found.G, found.policy, moves, tolerance=1e-9)
     assert too_many <= 40
 
 
@@ -302,21 +270,17 @@ def test_every_edge_of_larger_degenerate_vertices_is_found(family: str) -> None:
 def test_large_degenerate_vertices(family: str) -> None:
     rng = np.random.default_rng(7)
     seen = solved = 0
-    while solved < 25:
-        K, d = int(rng.integers(10, 51)), int(rng.integers(1, 11))
-        G = draw_nonempty(rng, family, K, d)
-        objective = rng.integers(-2, 3, size=K).astype(np.float64)
-        found = solve(objective, G)
-        if found is None or found[2].inverse[:, 0].min() > 1e-9:
-            continue
-        policy, basis, work = found
-        directions = list_directions(G, basis, work)
+    for found in draw_degenerate_optima(rng, family, range(10, 51), range(1, 11)):
+        G, objective, policy = found.G, found.objective, found.policy
+        directions = list_directions(found)
         check_no_neighbour_is_missing(rng, objective, G, policy, directions)
-        moves = list_moves(G, basis, work)
+        moves = list_moves(found)
         if moves is not None:
             check_edges(G, policy, moves, tolerance=1e-9)
             seen += check_no_neighbour_is_missing(rng, objective, G, policy, moves)
             solved += 1
+        if solved == 25:
+            break
     assert seen >= 60
 
 
@@ -334,21 +298,21 @@ def test_room_is_used_to_the_last_place() -> None:
         edges = downs + ups * downs
         found = solve(objective, G)
         assert found is not None
-        policy, basis, work = found
-        moves = list_moves(G, basis, work, capacity=edges)
+        policy = found.policy
+        moves = list_moves(found, capacity=edges)
         assert moves is not None
         assert len(moves) == edges
         check_edges(G, policy, moves, tolerance=1e-9)
-        assert list_moves(G, basis, work, capacity=edges - 1) is None
+        assert list_moves(found, capacity=edges - 1) is None
 
 
 def test_more_edges_than_the_default_room() -> None:
     objective, G = make_fan(11, 11)
     found = solve(objective, G)
     assert found is not None
-    policy, basis, work = found
-    assert list_moves(G, basis, work) is None
-    directions = list_directions(G, basis, work)
+    policy = found.policy
+    assert list_moves(found) is None
+    directions = list_directions(found)
     assert len(directions) == 22
     for up in range(1, 12):
         for down in range(12, 23):

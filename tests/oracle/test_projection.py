@@ -32,19 +32,9 @@ def draw_point(rng: Generator, distance: float, K: int) -> FloatArray:
     return rng.normal(size=K) * distance
 
 
-def draw_pinned(rng: Generator, K: int, d: int) -> FloatArray:
-    """Equalities through a planted mix (a single one once there are enough of them), feasible up to round-off."""
-    inside = rng.dirichlet(np.ones(K))
-    G = rng.normal(size=(d, K))
-    G -= (G @ inside)[:, None]
-    for i in range(1, d, 2):
-        G[i] = -G[i - 1]
-    return G
-
-
 def draw_nonempty(rng: Generator, family: str, K: int, d: int) -> FloatArray:
     while True:
-        G = draw_pinned(rng, K, d) if family == "pinned" else FAMILIES[family](rng, K, d)
+        G = reference.draw_pinned(rng, K, d) if family == "pinned" else FAMILIES[family](rng, K, d)
         if reference.solve_with_highs(np.zeros(K), G)[0] == reference.SOLVED:
             return G
 

@@ -45,17 +45,10 @@ def test_integer_polytopes(family: str, unit: float) -> None:
 
 def find_gaussian_vertices(G: FloatArray) -> FloatArray | None:
     """Return the vertices, or None when one is too close to degenerate to tell."""
-    d, K = G.shape
-    bases = reference.list_bases(G)
-    matrices = reference.make_equations(G).T[bases].transpose(0, 2, 1)
-    regular = np.abs(np.linalg.det(matrices)) > 1e-9
-    values = np.linalg.solve(matrices[regular], np.eye(d + 1)[:, :1])[:, :, 0]
+    bases, values = reference.solve_bases(G, reference.list_bases(G))
     if np.any(np.abs(values.min(axis=1)) < 1e-8):
         return None
-    feasible = values.min(axis=1) > 0.0
-    vertices = np.zeros((int(feasible.sum()), K + d))
-    np.put_along_axis(vertices, bases[regular][feasible], values[feasible], axis=1)
-    return vertices[:, :K]
+    return reference.spread_positive(G, bases, values)[:, : G.shape[1]]
 
 
 def test_gaussian_polytopes() -> None:

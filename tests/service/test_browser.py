@@ -479,6 +479,23 @@ def answer_with(said: dict[str, Any], route: Route) -> None:
     route.fulfill(json=said)
 
 
+def show_view(page: Page, study: int, view: dict[str, Any]) -> None:
+    """Open the page of a study as if the server had said this of it."""
+    page.unroute("**/view")
+    page.route("**/view", partial(answer_with, view))
+    open_study(page, study)
+    page.reload()
+    expect(page.locator(".live")).to_have_text("Live")
+
+
+def view_after(server: Served, outcomes: int, **stated: Any) -> tuple[int, dict[str, Any]]:
+    """Feed a new study and return what the server says of it."""
+    study = create_study(server, **stated)
+    feeder = Feeder(server, study)
+    feeder.feed(outcomes)
+    return study, feeder.view()
+
+
 def test_every_state_is_put_in_words(server: Served, page: Page) -> None:
     study = create_study(server)
     feeder = Feeder(server, study)
@@ -487,12 +504,9 @@ def test_every_state_is_put_in_words(server: Served, page: Page) -> None:
         view = feeder.view()
         view["status"] |= {"used": 30, **status}
         view["mix"] |= mix
-        page.route("**/view", partial(answer_with, view))
-        open_study(page, study)
-        page.reload()
+        show_view(page, study, view)
         expect(page.locator(".state-line")).to_have_text(headline)
         expect(page.locator(".state-detail")).to_contain_text(detail)
-        page.unroute("**/view")
 
 
 #: Words that nothing but a proof without conditions could bear.
@@ -560,10 +574,7 @@ def said_aloud(page: Page) -> str:
 
 
 def test_the_sets_claim_no_more_than_the_intervals(server: Served, page: Page) -> None:
-    study = create_study(server, delta=0.001)
-    feeder = Feeder(server, study)
-    feeder.feed(90)
-    view = feeder.view()
+    study, view = view_after(server, 90, delta=0.001)
     assert view["status"]["assumptions"] == []
     for state, mix, empty, words in GAPS:
         said = view | {
@@ -571,10 +582,7 @@ def test_the_sets_claim_no_more_than_the_intervals(server: Served, page: Page) -
             "mix": view["mix"] | mix,
             "region": view["region"] | {name: [] for name in empty},
         }
-        page.route("**/view", partial(answer_with, said))
-        open_study(page, study)
-        page.reload()
-        expect(page.locator(".live")).to_have_text("Live")
+        show_view(page, study, said)
         region = panel_of(page, "Feasible mixes")
         expect(region.locator("p.muted").first).to_have_text(words)
         assert OVERSTATED.search(said_aloud(page)) is None
@@ -582,14 +590,10 @@ def test_the_sets_claim_no_more_than_the_intervals(server: Served, page: Page) -
             for label in ("feasible at best", "by the estimates", "feasible at worst"):
                 expect(region.locator(".legend")).to_contain_text(label)
             expect(region).to_contain_text("with confidence 99.9%. An explorer's own proof is often sharper")
-        page.unroute("**/view")
 
 
 def test_what_is_assumed_is_said_wherever_it_matters(server: Served, page: Page) -> None:
-    study = create_study(server)
-    feeder = Feeder(server, study)
-    feeder.feed(120)
-    view = feeder.view()
+    study, view = view_after(server, 120)
     view["mix"] |= {"kind": "safe", **PROVED}
     rested = {
         "Mix and allocation": 2,
@@ -601,10 +605,7 @@ def test_what_is_assumed_is_said_wherever_it_matters(server: Served, page: Page)
     place = "(listed under “What is proved”)"
     for assumptions in ([], [LEASES]):
         view["status"]["assumptions"] = assumptions
-        page.route("**/view", partial(answer_with, view))
-        open_study(page, study)
-        page.reload()
-        expect(page.locator(".live")).to_have_text("Live")
+        show_view(page, study, view)
         mix = panel_of(page, "Mix and allocation")
         trust = "95%, if what is assumed holds" if assumptions else "95%"
         expect(mix).to_contain_text(f"The best mix so far that is proved feasible ({trust})")
@@ -620,17 +621,12 @@ def test_what_is_assumed_is_said_wherever_it_matters(server: Served, page: Page)
         listed = panel_of(page, "What is proved").get_by_role("heading", name="Assumed", exact=True)
         expect(listed).to_have_count(len(assumptions))
         assert OVERSTATED.search(said_aloud(page)) is None
-        page.unroute("**/view")
 
 
 def test_bounds_without_a_proof_are_called_so(server: Served, page: Page) -> None:
-    study = create_study(server)
-    feeder = Feeder(server, study)
-    feeder.feed(90)
-    view = feeder.view()
+    study, view = view_after(server, 90)
     view["mix"] |= {"kind": "safe", **UNPROVED}
-    page.route("**/view", partial(answer_with, view))
-    open_study(page, study)
+    show_view(page, study, view)
     mix = panel_of(page, "Mix and allocation")
     expect(mix).to_contain_text("The best mix so far that seems feasible (not proved)")
     expect(mix.locator(".mix-value")).to_contain_text("(not proved).")
@@ -639,20 +635,14 @@ def test_bounds_without_a_proof_are_called_so(server: Served, page: Page) -> Non
 
 @pytest.mark.parametrize("kind", ["proved", "asymptotic", "stylised", "none"])
 def test_proved_is_said_exactly_where_the_kind_is_proved(server: Served, page: Page, kind: str) -> None:
-    study = create_study(server)
-    feeder = Feeder(server, study)
-    feeder.feed(90)
-    view = feeder.view()
+    study, view = view_after(server, 90)
     proved = kind == "proved"
     # Words that look like a proof, or like none, decide nothing.
     said = claim(kind, "the mix: stylised thresholds, without a proof", None if proved else "proved", confidence=0.95)
     for mix_kind, state, found in (("answer", "answered", "proved with 30"), ("safe", "exploring", "proved feasible")):
         view["status"] |= {"state": state, "used": 30}
         view["mix"] |= {"kind": mix_kind, "claims": [said], "bounds": kind}
-        page.route("**/view", partial(answer_with, view))
-        open_study(page, study)
-        page.reload()
-        expect(page.locator(".live")).to_have_text("Live")
+        show_view(page, study, view)
         expect(page.locator(f".claims.{'proved' if proved else 'missing'} li")).to_have_count(1)
         expect(page.locator(f".claims.{'missing' if proved else 'proved'} li")).to_have_count(0)
         shown = page.locator("main").evaluate("node => node.textContent")
@@ -660,7 +650,6 @@ def test_proved_is_said_exactly_where_the_kind_is_proved(server: Served, page: P
         assert f"with confidence 95%{', as outcomes become many' if kind == 'asymptotic' else ''}" in shown, shown
         trust = {"proved": "(95%)", "asymptotic": "(95%, as outcomes become many)"}.get(kind, "(not proved)")
         expect(page.locator(".mix-value")).to_contain_text(trust)
-        page.unroute("**/view")
 
 
 def test_a_confidence_is_never_rounded_up(server: Served, page: Page) -> None:

@@ -1,5 +1,7 @@
 """The planner: slopes against finite differences, and what a climb may and may not do."""
 
+import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,10 @@ from polyarm.planner.objective import PlanWork, Scene, activate, evaluate, forge
 SHARPNESS = 25.0
 FLOOR = 1e-4
 
+every_kind = pytest.mark.parametrize(
+    ("proved", "share_known"), list(itertools.product([True, False], [0.0, 0.4])), ids=str
+)
+
 
 class Plan(NamedTuple):
     """A scene, a time, and a point to start from."""
@@ -27,6 +33,11 @@ class Plan(NamedTuple):
     total: float
     allocation: FloatArray
     answer: FloatArray
+
+    @property
+    def pulls(self) -> FloatArray:
+        """The plan in pulls."""
+        return self.total * self.allocation
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -161,58 +172,54 @@ def run(plan: Plan, iterations: int = 60, total: float | None = None) -> tuple[f
     return float(least), allocation, answer
 
 
+def write_at(plan: Plan, write: Callable[[Scene, FloatArray, PlanWork, FloatArray], None]) -> FloatArray:
+    """What a kernel of the planner writes at the start: one number per arm."""
+    work, _ = prepare(plan)
+    written = np.full(plan.answer.size, np.nan)
+    write(plan.scene, plan.answer, work, written)
+    return written
+
+
 # -- Slopes ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share_known", [0.0, 0.4])
-@pytest.mark.parametrize("proved", [True, False])
+@every_kind
 def test_the_soft_minimum_agrees_with_its_formula(proved: bool, share_known: float) -> None:
     rng = np.random.default_rng(1)
     for _ in range(100):
         plan = draw_plan(rng, share_known, proved)
         work, soft = prepare(plan)
-        pulls = plan.total * plan.allocation
-        assert soft == pytest.approx(soft_minimum(plan.scene, pulls, plan.answer), abs=1e-9)
+        assert soft == pytest.approx(soft_minimum(plan.scene, plan.pulls, plan.answer), abs=1e-9)
         known = plan.scene.model.known
         assert work.vantage.n_active == plan.scene.pool.size[0]
         values = np.delete(work.score.values[: known.size + work.vantage.n_active], np.flatnonzero(known))
-        assert values == pytest.approx(cut_values(plan.scene, pulls, plan.answer), rel=1e-9)
+        assert values == pytest.approx(cut_values(plan.scene, plan.pulls, plan.answer), rel=1e-9)
 
 
-@pytest.mark.parametrize("share_known", [0.0, 0.4])
-@pytest.mark.parametrize("proved", [True, False])
+@every_kind
 def test_gradients_agree_with_finite_differences(proved: bool, share_known: float) -> None:
     rng = np.random.default_rng(2)
     for _ in range(100):
         plan = draw_plan(rng, share_known, proved)
-        work, _ = prepare(plan)
-        gradient = np.full(plan.answer.size, np.nan)
-        improve._write_gradient(plan.scene, plan.answer, work, gradient)
-        pulls = plan.total * plan.allocation
-        for a in range(plan.answer.size):
-            step = 1e-6 * np.eye(plan.answer.size)[a]
-            up = soft_minimum(plan.scene, pulls, plan.answer + step)
-            down = soft_minimum(plan.scene, pulls, plan.answer - step)
+        gradient = write_at(plan, improve._write_gradient)
+        for a, step in enumerate(1e-6 * np.eye(plan.answer.size)):
+            up = soft_minimum(plan.scene, plan.pulls, plan.answer + step)
+            down = soft_minimum(plan.scene, plan.pulls, plan.answer - step)
             slope = (up - down) / 2e-6
             assert gradient[a] == pytest.approx(slope, rel=1e-3, abs=1e-3 * (1.0 + np.abs(gradient).max()))
 
 
-@pytest.mark.parametrize("share_known", [0.0, 0.4])
-@pytest.mark.parametrize("proved", [True, False])
+@every_kind
 def test_elasticities_agree_with_finite_differences(proved: bool, share_known: float) -> None:
     rng = np.random.default_rng(3)
     positive = 0
     for _ in range(100):
         plan = draw_plan(rng, share_known, proved)
-        work, _ = prepare(plan)
-        elasticity = np.full(plan.answer.size, np.nan)
-        improve._write_elasticities(plan.scene, plan.answer, work, elasticity)
-        pulls = plan.total * plan.allocation
-        for a in range(plan.answer.size):
-            change = 1e-5 * np.eye(plan.answer.size)[a]
+        elasticity = write_at(plan, improve._write_elasticities)
+        for a, change in enumerate(1e-5 * np.eye(plan.answer.size)):
             slope = (
-                soft_minimum(plan.scene, pulls * np.exp(change), plan.answer)
-                - soft_minimum(plan.scene, pulls * np.exp(-change), plan.answer)
+                soft_minimum(plan.scene, plan.pulls * np.exp(change), plan.answer)
+                - soft_minimum(plan.scene, plan.pulls * np.exp(-change), plan.answer)
             ) / 2e-5
             if not proved:
                 # The stylised thresholds depend on the total alone, which planning keeps.
@@ -226,15 +233,14 @@ def test_elasticities_agree_with_finite_differences(proved: bool, share_known: f
 # -- Climbs ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share_known", [0.0, 0.4])
-@pytest.mark.parametrize("proved", [True, False])
+@every_kind
 def test_a_climb_keeps_its_promises(proved: bool, share_known: float) -> None:
     rng = np.random.default_rng(4)
     gains = []
     for _ in range(150):
         plan = draw_plan(rng, share_known, proved)
         scene = plan.scene
-        before = cut_values(scene, plan.total * plan.allocation, plan.answer)
+        before = cut_values(scene, plan.pulls, plan.answer)
         least, allocation, answer = run(plan)
         after = cut_values(scene, plan.total * allocation, answer)
         for mix in (allocation, answer):
@@ -256,10 +262,9 @@ def test_with_pulls_made_only_the_answer_moves(share_known: float) -> None:
     gains = []
     for _ in range(150):
         plan = draw_plan(rng, share_known)
-        pulls = plan.total * plan.allocation
         least, allocation, answer = run(plan, total=0.0)
-        assert allocation.tolist() == pulls.tolist()
-        before, after = cut_values(plan.scene, pulls, plan.answer), cut_values(plan.scene, pulls, answer)
+        assert allocation.tolist() == plan.pulls.tolist()
+        before, after = cut_values(plan.scene, plan.pulls, plan.answer), cut_values(plan.scene, plan.pulls, answer)
         assert least == pytest.approx(after.min(), rel=1e-6)
         assert after.min() >= before.min() * before.size ** (-1.0 / SHARPNESS) * (1.0 - 1e-9)
         assert answer.sum() == pytest.approx(1.0, abs=1e-9)
@@ -275,7 +280,7 @@ def test_no_iterations_change_nothing() -> None:
         least, allocation, answer = run(plan, iterations=0)
         assert allocation.tolist() == plan.allocation.tolist()
         assert answer.tolist() == plan.answer.tolist()
-        values = cut_values(plan.scene, plan.total * plan.allocation, plan.answer)
+        values = cut_values(plan.scene, plan.pulls, plan.answer)
         assert least == pytest.approx(values.min(), rel=1e-9)
 
 

@@ -10,38 +10,30 @@ from polyarm import Instance, InvalidInput, instance_names, load_instance
 from polyarm.environments.instances import is_correct, is_feasible
 
 # The reference numbers, typed in a second time: a slip in the shipped file shows up here.
-SETUP1_ROWS = [[1, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 0, 0]]
-SETUP2_ROWS = [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]]
+SETUP1 = {"A": [[1, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 0, 0]], "b": [0.5, 0.5], "delta": 0.01}
+SETUP2 = {"A": [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]], "b": [0.5, 0.5], "delta": 0.1}
 REFERENCE: dict[str, dict[str, Any]] = {
     "setup1-hard": {
         "mu": [1.5, 1.0, 0.5, 0.4, 0.3, 0.2, 0.1],
-        "A": SETUP1_ROWS,
-        "b": [0.5, 0.5],
-        "delta": 0.01,
+        **SETUP1,
         "policy": [0.5, 0, 0.5, 0, 0, 0, 0],
         "value": 1.0,
     },
     "setup1-easy": {
         "mu": [1.5, 1.0, 1.3, 0.4, 0.3, 0.2, 0.1],
-        "A": SETUP1_ROWS,
-        "b": [0.5, 0.5],
-        "delta": 0.01,
+        **SETUP1,
         "policy": [0.5, 0, 0.5, 0, 0, 0, 0],
         "value": 1.4,
     },
     "setup2-hard": {
         "mu": [1.0, 0.5, 0.4, 0.4, 0.5],
-        "A": SETUP2_ROWS,
-        "b": [0.5, 0.5],
-        "delta": 0.1,
+        **SETUP2,
         "policy": [0.5, 0, 0, 0, 0.5],
         "value": 0.75,
     },
     "setup2-easy": {
         "mu": [1.0, 0.5, 0.4, 0.95, 0.8],
-        "A": SETUP2_ROWS,
-        "b": [0.5, 0.5],
-        "delta": 0.1,
+        **SETUP2,
         "policy": [0.5, 0, 0, 0.5, 0],
         "value": 0.975,
     },

@@ -9,22 +9,17 @@ from contract.suitable import ALL_EXPLORERS, choices, suit, with_companions
 from polyarm import InvalidInput, load_instance, make_explorer
 from polyarm.rules.registry import EXPLORERS
 
-PAPER = {
-    "policy": "optimistic",
-    "set": "scalar",
-    "alternatives": "neighbours",
-    "margin": "printed",
-    "beta": "paper",
-    "assumed_reward_std": 1.0,
-}
-CORRECTED = {
-    "policy": "empirical",
-    "set": "scalar",
-    "alternatives": "vertices",
-    "margin": "plus",
-    "beta": "log",
-    "assumed_reward_std": None,
-}
+#: Settings, as printed in the paper and as corrected.
+IN_PRESETS = [
+    ("policy", "optimistic", "empirical"),
+    ("set", "scalar", "scalar"),
+    ("alternatives", "neighbours", "vertices"),
+    ("margin", "printed", "plus"),
+    ("beta", "paper", "log"),
+    ("assumed_reward_std", 1.0, None),
+]
+PAPER = {name: printed for name, printed, _ in IN_PRESETS}
+CORRECTED = {name: corrected for name, _, corrected in IN_PRESETS}
 
 
 def settings_of(explorer: str, **given: Any) -> dict[str, Any]:

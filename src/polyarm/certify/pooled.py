@@ -54,13 +54,7 @@ def make_pricing(
     support = min(n_arms, n_known + n_unknown + 1)
     kind = PROVED if proved else STYLISED
     return Pricing(
-        kind=kind,
-        lam=lam,
-        cost_log=cost_log,
-        reward_log=reward_log,
-        n_unknown=n_unknown,
-        support=support,
-        delta=delta,
+        kind=kind, lam=lam, cost_log=cost_log, reward_log=reward_log, n_unknown=n_unknown, support=support, delta=delta
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -44,6 +44,23 @@ def number(value: float | None, digits: int = 0) -> str:
     return "inf" if value is None else f"{value:,.{digits}f}"
 
 
+def show_rows(
+    title: str, rows: Sequence[Mapping[str, Any]], as_json: bool, *, numbers: Collection[str] = (), without: str = ""
+) -> None:
+    """List rows of the same fields, or say `without` if there are none; `numbers` are the fields to align right."""
+    if as_json:
+        print_json(list(rows))
+    elif not rows:
+        note(without, as_json)
+    else:
+        table = Table(title=title)
+        for name in rows[0]:
+            table.add_column(name, justify="right" if name in numbers else "left")
+        for row in rows:
+            table.add_row(*(escape(str(value)) for value in row.values()))
+        console.print(table)
+
+
 def show_instances(instances: list[Instance], as_json: bool) -> None:
     """List instances."""
     rows = [
@@ -58,15 +75,7 @@ def show_instances(instances: list[Instance], as_json: bool) -> None:
         }
         for i in instances
     ]
-    if as_json:
-        print_json(rows)
-        return
-    table = Table(title="instances")
-    for name in rows[0]:
-        table.add_column(name, justify="right" if name in {"arms", "constraints", "delta", "r"} else "left")
-    for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
-    console.print(table)
+    show_rows("instances", rows, as_json, numbers={"arms", "constraints", "delta", "r"})
 
 
 #: How a run or replay ended, in words.

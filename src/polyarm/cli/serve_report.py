@@ -7,10 +7,7 @@ import webbrowser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-from rich.table import Table
-
-from polyarm.cli.report import console, print_json
+from polyarm.cli.report import print_json, show_rows
 from polyarm.errors import InvalidInput, unknown_name
 
 if TYPE_CHECKING:
@@ -80,17 +77,17 @@ def show_new_token(name: str, scope: str, secret: str, as_json: bool) -> None:
 
 def show_tokens(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     """List tokens."""
-    if as_json:
-        print_json(list(rows))
-    elif not rows:
-        print("no token yet; `polyarm token create NAME` makes one")
-    else:
-        table = Table(title="tokens")
-        for column in ("name", "scopes", "created", "revoked"):
-            table.add_column(column)
-        for row in rows:
-            table.add_row(escape(row["name"]), ", ".join(row["scopes"]), row["created_at"], row["revoked_at"] or "")
-        console.print(table)
+    if not as_json:
+        rows = [
+            {
+                "name": row["name"],
+                "scopes": ", ".join(row["scopes"]),
+                "created": row["created_at"],
+                "revoked": row["revoked_at"] or "",
+            }
+            for row in rows
+        ]
+    show_rows("tokens", rows, as_json, without="no token yet; `polyarm token create NAME` makes one")
 
 
 def show_revoked(name: str) -> None:

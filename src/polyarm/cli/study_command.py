@@ -28,6 +28,12 @@ ExplorerFileOption = Annotated[
     Path | None,
     typer.Option(help="Python file of your own explorer, if the study was created with one.", metavar="FILE"),
 ]
+CertificateOption = Annotated[
+    Path | None, typer.Option(help="Write what was proved to this JSON file; check it with `polyarm verify`.")
+]
+OutOption = Annotated[
+    Path | None, typer.Option(help="File: .csv or .parquet (a row per trial), or .json (the whole study, to move).")
+]
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -165,9 +171,7 @@ def status(
 @study_app.command()
 def recommend(
     name: NameArgument,
-    certificate: Annotated[
-        Path | None, typer.Option(help="Write what was proved to this JSON file; check it with `polyarm verify`.")
-    ] = None,
+    certificate: CertificateOption = None,
     storage: StorageOption = None,
     explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,
@@ -186,9 +190,7 @@ def recommend(
 @study_app.command()
 def export(
     name: NameArgument,
-    out: Annotated[
-        Path | None, typer.Option(help="File: .csv or .parquet (a row per trial), or .json (the whole study, to move).")
-    ] = None,
+    out: OutOption = None,
     storage: StorageOption = None,
     explorer: ExplorerFileOption = None,
     as_json: JsonOption = False,

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from polyarm.cli import report
-from polyarm.cli.report import console, print_json
+from polyarm.cli.report import console, print_json, show_rows
 from polyarm.engine.run import describe_status
 from polyarm.errors import InvalidInput
 from polyarm.report.answer import describe
@@ -163,17 +163,8 @@ def print_trials(study: Study, as_json: bool) -> None:
 
 def show_studies(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     """List studies."""
-    if as_json:
-        print_json(list(rows))
-    elif not rows:
-        _say("no study yet; `polyarm study create NAME PROBLEM` makes one")
-    else:
-        table = Table(title="studies")
-        for name in rows[0]:
-            table.add_column(name, justify="right" if name in {"trials", "events"} else "left")
-        for row in rows:
-            table.add_row(*(escape(str(value)) for value in row.values()))
-        console.print(table)
+    without = "no study yet; `polyarm study create NAME PROBLEM` makes one"
+    show_rows("studies", rows, as_json, numbers={"trials", "events"}, without=without)
 
 
 def show_study_verification(name: str, result: StudyVerification, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyarm._compile import kernel
+from polyarm._compile import inlined_kernel, kernel
 from polyarm._structs import Scalars
 from polyarm._types import FloatArray
 from polyarm.certify.pooled import PROVED, weigh_pulls
@@ -153,6 +153,17 @@ def _charge_prices(
         elasticity_out[a] = max(elasticity_out[a] - price, 0.0)
 
 
+@inlined_kernel
+def _floor_shares(shares: FloatArray, total: float, floor: float) -> None:
+    """Divide shares by their total, raise those below the floor, and divide by the new total, in place."""
+    floored = 0.0
+    for a in range(shares.size):
+        shares[a] = max(shares[a] / total, floor)
+        floored += shares[a]
+    for a in range(shares.size):
+        shares[a] /= floored
+
+
 @kernel
 def _move_allocation(
     allocation: FloatArray, elasticity: FloatArray, step: float, floor: float, moved_out: FloatArray
@@ -162,12 +173,7 @@ def _move_allocation(
     for a in range(allocation.size):
         moved_out[a] = allocation[a] * math.pow(elasticity[a] / allocation[a] + 1e-12, step)
         total += moved_out[a]
-    floored = 0.0
-    for a in range(allocation.size):
-        moved_out[a] = max(moved_out[a] / total, floor)
-        floored += moved_out[a]
-    for a in range(allocation.size):
-        moved_out[a] /= floored
+    _floor_shares(moved_out, total, floor)
 
 
 @kernel
@@ -219,12 +225,7 @@ def _move_answer(answer: FloatArray, gradient: FloatArray, step: float, moved_ou
     for a in range(answer.size):
         moved_out[a] = max(answer[a], LEAST_SHARE) * math.exp(step / largest * (gradient[a] - mean))
         total += moved_out[a]
-    floored = 0.0
-    for a in range(answer.size):
-        moved_out[a] = max(moved_out[a] / total, LEAST_SHARE)
-        floored += moved_out[a]
-    for a in range(answer.size):
-        moved_out[a] /= floored
+    _floor_shares(moved_out, total, LEAST_SHARE)
     return True
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from polyarm._compile import kernel
+from polyarm._compile import inlined_kernel, kernel
 from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
-from polyarm.tolerances import SIMPLEX
+from polyarm.tolerances import SIMPLEX, SINGULAR
 
 
 @struct
@@ -24,6 +24,33 @@ def make_newton_work(n: int) -> NewtonWork:
     return NewtonWork(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros((n, n + 1)), np.zeros(n, dtype=np.int64))
 
 
+@inlined_kernel
+def swap_pivot(table: FloatArray, c: int, n_rows: int, n_columns: int) -> bool:
+    """Swap the largest entry of column c, from row c on, into row c; False when all of them are about zero."""
+    best = c
+    for i in range(c + 1, n_rows):
+        if abs(table[i, c]) > abs(table[best, c]):
+            best = i
+    if abs(table[best, c]) < SINGULAR:
+        return False
+    if best != c:
+        for k in range(c, n_columns):
+            held = table[c, k]
+            table[c, k] = table[best, k]
+            table[best, k] = held
+    return True
+
+
+@inlined_kernel
+def eliminate_below(system: FloatArray, c: int, n: int) -> None:
+    """Subtract row c from the rows below it, so that their entries in column c vanish; n equations."""
+    for i in range(c + 1, n):
+        factor = system[i, c] / system[c, c]
+        if factor != 0.0:
+            for k in range(c, n + 1):
+                system[i, k] -= factor * system[c, k]
+
+
 @kernel
 def solve_definite(system: FloatArray, solution_out: FloatArray) -> None:
     """Solve a symmetric positive definite system in place.
@@ -33,11 +60,7 @@ def solve_definite(system: FloatArray, solution_out: FloatArray) -> None:
     """
     n = system.shape[0]
     for c in range(n):
-        for i in range(c + 1, n):
-            factor = system[i, c] / system[c, c]
-            if factor != 0.0:
-                for k in range(c, n + 1):
-                    system[i, k] -= factor * system[c, k]
+        eliminate_below(system, c, n)
     for c in range(n - 1, -1, -1):
         total = system[c, n]
         for k in range(c + 1, n):

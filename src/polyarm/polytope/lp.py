@@ -5,7 +5,8 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
-from polyarm.tolerances import DUAL, INFEASIBLE, PIVOT, PRIMAL, SINGULAR, TIE
+from polyarm.polytope.linear import swap_pivot
+from polyarm.tolerances import DUAL, INFEASIBLE, PIVOT, PRIMAL, TIE
 
 OPTIMAL = 0
 EMPTY = 1
@@ -60,17 +61,8 @@ def invert_basis(columns: FloatArray, basis: IntArray, work: LpWork) -> bool:
             table[j - n + 1, c] = 1.0
         table[c, m + c] = 1.0
     for c in range(m):
-        best = c
-        for i in range(c + 1, m):
-            if abs(table[i, c]) > abs(table[best, c]):
-                best = i
-        if abs(table[best, c]) < SINGULAR:
+        if not swap_pivot(table, c, m, 2 * m):
             return False
-        if best != c:
-            for k in range(2 * m):
-                held = table[c, k]
-                table[c, k] = table[best, k]
-                table[best, k] = held
         scale = 1.0 / table[c, c]
         for k in range(c, 2 * m):
             table[c, k] *= scale

@@ -7,7 +7,8 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
-from polyarm.tolerances import PRIMAL, SINGULAR, TRUTH
+from polyarm.polytope.linear import eliminate_below, swap_pivot
+from polyarm.tolerances import PRIMAL, TRUTH
 
 #: More candidates than this are not walked: the neighbours are tested instead, with r left out (docs/settings.md).
 MAX_CANDIDATES = 100_000
@@ -91,22 +92,9 @@ def solve_candidate(columns: FloatArray, candidate: IntArray, work: VertexWork) 
     for i in range(size):
         system[i, size] = 1.0 if i == 0 else 0.0
     for c in range(size):
-        best = c
-        for i in range(c + 1, size):
-            if abs(system[i, c]) > abs(system[best, c]):
-                best = i
-        if abs(system[best, c]) < SINGULAR:
+        if not swap_pivot(system, c, size, size + 1):
             return False
-        if best != c:
-            for k in range(c, size + 1):
-                held = system[c, k]
-                system[c, k] = system[best, k]
-                system[best, k] = held
-        for i in range(c + 1, size):
-            factor = system[i, c] / system[c, c]
-            if factor != 0.0:
-                for k in range(c, size + 1):
-                    system[i, k] -= factor * system[c, k]
+        eliminate_below(system, c, size)
     for c in range(size - 1, -1, -1):
         total = system[c, size]
         for k in range(c + 1, size):

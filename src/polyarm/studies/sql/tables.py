@@ -1,8 +1,21 @@
 """The tables of a storage; `migrations` creates and changes them."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 metadata = sa.MetaData()
+
+
+def _texts(*names: str) -> list[sa.Column[str]]:
+    return [sa.Column(name, sa.Text, nullable=False) for name in names]
+
+
+def _of_study(name: str, *parts: sa.schema.SchemaItem, **options: Any) -> sa.Table:
+    """A table of rows that belong to a study."""
+    study = sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False)
+    return sa.Table(name, metadata, study, *parts, **options)
+
 
 #: The version of the tables that this code reads and writes: the newest of `migrations/versions`.
 REVISION = "0003"
@@ -14,9 +27,7 @@ studies = sa.Table(
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
-    sa.Column("created_at", sa.Text, nullable=False),
-    sa.Column("statement", sa.Text, nullable=False),
-    sa.Column("lifecycle", sa.Text, nullable=False),
+    *_texts("created_at", "statement", "lifecycle"),
     sa.Column("last_seq", sa.BigInteger, nullable=False),
     sa.Column("last_digest", sa.Text, nullable=False),
     sa.Column("last_trial", sa.BigInteger, nullable=False),
@@ -24,23 +35,16 @@ studies = sa.Table(
 )
 
 #: The truth: rows are added, never changed.
-events = sa.Table(
+events = _of_study(
     "polyarm_event",
-    metadata,
-    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("at", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("payload", sa.Text, nullable=False),
-    sa.Column("digest", sa.Text, nullable=False),
+    *_texts("at", "kind", "payload", "digest"),
     sqlite_with_rowid=False,
 )
 
 #: What the log says of each trial, for look-ups: follows from the events, and `verify` checks that it does.
-trials = sa.Table(
+trials = _of_study(
     "polyarm_trial",
-    metadata,
-    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("arm", sa.Integer, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
@@ -52,23 +56,17 @@ trials = sa.Table(
 )
 
 #: States of a study as of some event, so that opening it need not replay its whole log.
-snapshots = sa.Table(
+snapshots = _of_study(
     "polyarm_snapshot",
-    metadata,
-    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("state", sa.Text, nullable=False),
 )
 
 #: What a request with an idempotency key was answered, so that a repetition gets the same answer and changes nothing.
-replies = sa.Table(
+replies = _of_study(
     "polyarm_reply",
-    metadata,
-    sa.Column("study_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("request", sa.Text, nullable=False),
-    sa.Column("reply", sa.Text, nullable=False),
-    sa.Column("at", sa.Text, nullable=False),
+    *_texts("request", "reply", "at"),
     sa.Column("lasting", sa.Boolean, nullable=False),  # never forgotten
     sa.Index("polyarm_reply_by_time", "study_id", "at"),
 )
@@ -80,8 +78,7 @@ tokens = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("hash", sa.Text, nullable=False, unique=True),
-    sa.Column("scopes", sa.Text, nullable=False),
-    sa.Column("created_at", sa.Text, nullable=False),
+    *_texts("scopes", "created_at"),
     sa.Column("revoked_at", sa.Text),
 )
 

@@ -65,6 +65,36 @@ export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
 
+/** A table with a caption for those who hear the page; the first column heads the rows, the others hold numbers. */
+export function makeNumberTable({ caption, columns, rows, attributes = {} }) {
+  const [first, ...others] = columns;
+  return el(
+    "table",
+    attributes,
+    el("caption", { class: "visually-hidden" }, caption),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        el("th", { scope: "col" }, first),
+        others.map((name) => el("th", { scope: "col", class: "number" }, name)),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      rows.map(([heading, ...cells]) => el("tr", {}, el("th", { scope: "row" }, heading), cells)),
+    ),
+  );
+}
+
+/** A cell of such a table. */
+export function makeNumberCell(text) {
+  return el("td", { class: "number" }, text);
+}
+
 /** A panel of a page: a titled section. */
 export function panel(title, lead, ...children) {
   const id = freshId("panel");

@@ -1,7 +1,7 @@
 // What each constraint leaves and what it costs: slack, price, and how the slack has moved.
 
 import { makeLineChart } from "../charts/line_chart.js";
-import { el, makeSlot, panel } from "../dom.js";
+import { el, makeNumberCell, makeNumberTable, makeSlot, panel } from "../dom.js";
 import { formatConstraint, formatNumber, isNumber } from "../format.js";
 import { describeBounds } from "./claims.js";
 
@@ -58,43 +58,22 @@ function settle(slack, bound) {
 
 function makeHeading(constraint) {
   const text = formatConstraint(constraint);
-  return el(
-    "th",
-    { scope: "row" },
+  return [
     el("span", { class: "clamped", title: text }, text),
     constraint.known ? el("span", { class: "muted small" }, "costs known") : null,
-  );
+  ];
 }
 
 function makeTable(constraints, { slack, low, prices }) {
-  const number = (value) => el("td", { class: "number" }, formatNumber(value));
-  return el(
-    "table",
-    {},
-    el("caption", { class: "visually-hidden" }, "Slack and price of each constraint"),
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        el("th", { scope: "col" }, "Constraint"),
-        ["Slack", "At least", "Price"].map((name) => el("th", { scope: "col", class: "number" }, name)),
-      ),
-    ),
-    el(
-      "tbody",
-      {},
-      constraints.map((constraint) =>
-        el(
-          "tr",
-          {},
-          makeHeading(constraint),
-          number(settle(slack?.[constraint.name], constraint.bound)),
-          number(settle(low?.[constraint.name], constraint.bound)),
-          number(prices[constraint.name]),
-        ),
-      ),
-    ),
-  );
+  const number = (value) => makeNumberCell(formatNumber(value));
+  return makeNumberTable({
+    caption: "Slack and price of each constraint",
+    columns: ["Constraint", "Slack", "At least", "Price"],
+    rows: constraints.map((constraint) => [
+      makeHeading(constraint),
+      number(settle(slack?.[constraint.name], constraint.bound)),
+      number(settle(low?.[constraint.name], constraint.bound)),
+      number(prices[constraint.name]),
+    ]),
+  });
 }

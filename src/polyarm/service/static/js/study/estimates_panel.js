@@ -1,7 +1,7 @@
 // Estimates with intervals: the reward of each arm, and its cost under each constraint.
 
 import { makeWhiskers } from "../charts/whiskers.js";
-import { el, makeSlot, panel } from "../dom.js";
+import { el, makeNumberCell, makeNumberTable, makeSlot, panel } from "../dom.js";
 import { formatConfidence, formatConstraint, formatNumber } from "../format.js";
 import { describeProviso, describeProvisoAndPlace, describeTrust } from "./claims.js";
 
@@ -72,27 +72,10 @@ function makeEstimates() {
 }
 
 function makeTable({ what, rows }) {
-  const number = (value) => el("td", { class: "number" }, formatNumber(value));
-  return el(
-    "table",
-    {},
-    el("caption", { class: "visually-hidden" }, `${what} by arm`),
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        el("th", { scope: "col" }, "Arm"),
-        ["Estimate", "At least", "At most"].map((name) => el("th", { scope: "col", class: "number" }, name)),
-      ),
-    ),
-    el(
-      "tbody",
-      {},
-      rows.map(({ name, mean, low, high }) =>
-        el("tr", {}, el("th", { scope: "row" }, name), [mean, low, high].map(number)),
-      ),
-    ),
-  );
+  const number = (value) => makeNumberCell(formatNumber(value));
+  return makeNumberTable({
+    caption: `${what} by arm`,
+    columns: ["Arm", "Estimate", "At least", "At most"],
+    rows: rows.map(({ name, mean, low, high }) => [name, ...[mean, low, high].map(number)]),
+  });
 }

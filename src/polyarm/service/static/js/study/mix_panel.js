@@ -1,6 +1,6 @@
 // The mix that the study would choose now, beside how it samples the arms.
 
-import { el, makeSlot, panel } from "../dom.js";
+import { el, makeNumberCell, makeNumberTable, makeSlot, panel } from "../dom.js";
 import { asSentence, formatCount, formatInterval, formatNumber, formatShare, isNumber } from "../format.js";
 import { describeBounds, describeTrust, isProvedFeasible } from "./claims.js";
 
@@ -39,27 +39,17 @@ function describeValue(view) {
 }
 
 function makeTable({ arms, shares, allocation, pulls }) {
-  const column = (name) => el("th", { scope: "col", class: "number" }, name);
-  return el(
-    "table",
-    { class: "shares" },
-    el("caption", { class: "visually-hidden" }, "Share of each arm in the mix and in the sampling"),
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Arm"), ["Mix", "Allocation", "Outcomes"].map(column))),
-    el(
-      "tbody",
-      {},
-      arms.map((arm) =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }, el("span", { class: "clamped", title: arm }, arm)),
-          makeShare(shares?.[arm], "mix"),
-          makeShare(allocation[arm], "allocation"),
-          el("td", { class: "number" }, formatCount(pulls[arm])),
-        ),
-      ),
-    ),
-  );
+  return makeNumberTable({
+    caption: "Share of each arm in the mix and in the sampling",
+    columns: ["Arm", "Mix", "Allocation", "Outcomes"],
+    rows: arms.map((arm) => [
+      el("span", { class: "clamped", title: arm }, arm),
+      makeShare(shares?.[arm], "mix"),
+      makeShare(allocation[arm], "allocation"),
+      makeNumberCell(formatCount(pulls[arm])),
+    ]),
+    attributes: { class: "shares" },
+  });
 }
 
 function makeShare(share, kind) {

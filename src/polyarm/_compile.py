@@ -51,13 +51,13 @@ _STILL_KERNELS = {"engine/loop.py"}
 
 def _source_hash() -> str:
     digest = hashlib.sha256()
-    for path in _kernel_sources():
+    for path in kernel_sources():
         digest.update(str(path).encode())
         digest.update((_ROOT / path).read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _kernel_sources() -> list[Path]:
+def kernel_sources() -> list[Path]:
     """The files whose code or constants can end up inside a kernel, relative to the package."""
     files = sorted(path.relative_to(_ROOT) for path in _ROOT.rglob("*.py"))
     return [path for path in files if path.parts[0] not in _ABOVE_KERNELS or path.as_posix() in _STILL_KERNELS]

@@ -168,7 +168,8 @@ def _notes() -> Path | None:
     if _compile.CACHE_FOLDER is None:
         return None
     root = Path(__file__).parent
-    stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(root.rglob("*.py"))]
+    sources = [root / path for path in _compile.kernel_sources()]
+    stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sources]
     machine = cpu_target.target_context.codegen().magic_tuple()
     known = sha256(repr((stamps, machine, numba.__version__, sys.version)).encode()).hexdigest()[:16]
     return Path(_compile.CACHE_FOLDER) / f"warm-{known}"

@@ -32,8 +32,10 @@ from polyarm import (
     verify_certificate,
 )
 from polyarm.engine.randomness import WORLD, make_stream
+from polyarm.engine.run import Exploration, plan_run
 from polyarm.engine.session import _checksum
 from polyarm.environments.synthetic import sample
+from polyarm.round import RUNNING
 from polyarm.rules.registry import EXPLORERS
 
 TESTS = Path(__file__).parents[1]
@@ -253,6 +255,49 @@ def test_a_certificate_is_checked_where_its_explorer_is_unknown(monkeypatch: pyt
     sums = [document["statistics"]["reward_sums"][0] + 100.0, *document["statistics"]["reward_sums"][1:]]
     forged = {**document, "statistics": {**document["statistics"], "reward_sums": sums}}
     assert not verify_certificate(forged).valid
+
+
+STOPS_ITSELF = """
+from typing import NamedTuple
+
+import numpy as np
+
+from polyarm.rules import toolkit as kit
+from polyarm.stops.settings import CertifiedSettings
+
+
+class Rule(NamedTuple):
+    patience: int
+
+
+@kit.struct
+class State:
+    round: kit.Round
+
+
+def init(settings, model):
+    return Rule(20), State(kit.make_round(model)), None
+
+
+def choose(rule, state, model, rng, work):
+    steps = int(state.round.now.steps)
+    return steps % model.reward_noise.size if steps < rule.patience else kit.STOP
+
+
+explorer = kit.Explorer("hasty", "test", CertifiedSettings, init, {}, {Rule: choose}, compiled=False)
+"""
+
+
+def test_only_the_certified_stop_may_end_an_exploration_that_it_proves() -> None:
+    load_explorer_source(STOPS_ITSELF)
+    exploration = Exploration(*plan_run(lasting(), "hasty", {}), seed=0)
+    with pytest.raises(InvalidInput, match="'hasty' returned no arm after 20 pulls"):
+        exploration.advance_to(100)
+    session = exploration.session
+    for look in (session.ask, session.recommend):
+        with pytest.raises(InvalidInput, match="must always return an arm"):
+            look()
+    assert session.round.now.status == RUNNING
 
 
 def test_settings_reach_the_explorer() -> None:

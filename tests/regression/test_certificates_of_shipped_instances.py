@@ -66,3 +66,11 @@ def test_what_verification_does_not_confirm_is_not_called_proved(
     told = CliRunner().invoke(app, ["run", "setup2-easy", "--set", "r=0.2", "--certificate", str(tmp_path / "c.json")])
     assert told.exit_code != 0
     assert "proved:" not in told.output
+
+
+def test_a_run_that_proves_nothing_fails_where_a_certificate_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    told = CliRunner().invoke(app, ["run", "setup2-easy", "--horizon", "50", "--certificate", str(path)])
+    assert told.exit_code == 1
+    assert "no certificate: the horizon came before a proof" in " ".join(told.output.split())
+    assert not path.exists()

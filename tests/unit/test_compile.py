@@ -184,7 +184,7 @@ def test_the_listener_hears_a_compilation() -> None:
 
 
 def test_no_kernel_is_left_out_of_the_hash() -> None:
-    hashed = set(_compile._kernel_sources())
+    hashed = set(_compile.kernel_sources())
     for path in SOURCES.rglob("*.py"):
         if re.search(r"^@(inlined_)?kernel|^@struct|\(Scalars\):", path.read_text("utf-8"), re.MULTILINE):
             assert path.relative_to(SOURCES) in hashed, path

@@ -107,6 +107,8 @@ def run(
     if certificate is not None:
         none = "no certificate: the horizon came before a proof; raise --horizon"
         report.note(f"certificate, written and verified: {certificate}" if stopped else none, as_json)
+        if not stopped:
+            raise typer.Exit(1)
 
 
 @app.command()

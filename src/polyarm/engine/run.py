@@ -14,7 +14,7 @@ from polyarm.engine.randomness import WORLD, make_stream
 from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance, is_correct, is_feasible
 from polyarm.errors import InvalidInput
-from polyarm.round import LOOK
+from polyarm.round import LOOK, RUNNING
 from polyarm.rules.registry import check_setting_names, get_explorer
 
 #: The paper's cap on the number of pulls.
@@ -67,7 +67,11 @@ class Exploration:
         advance = driver_for(session.plan.explorer).advance
         simulation = Simulation(self._world, self._world_rng, self._scores, limit)
         model = session.plan.model
-        while advance(session.rule, session.state, model, session.rng, session.work, simulation) == LOOK:
+        while session.round.now.status == RUNNING:
+            arm = advance(session.rule, session.state, model, session.rng, session.work, simulation)
+            session.refuse_stop_of_rule()
+            if arm != LOOK:
+                return
             session.look()
 
     def record(self) -> RunRecord:

@@ -136,11 +136,23 @@ class Session:
         if now.pending != NO_ARM or now.status != RUNNING or self._is_waiting:
             return int(now.pending)  # what the kernel would return, without the cost of a call
         ask = driver_for(self.plan.explorer).ask
-        while True:
+        while now.status == RUNNING:
             arm = int(ask(self.rule, self.state, self.plan.model, self.rng, self.work))
+            self.refuse_stop_of_rule()
             if arm != LOOK:
                 return arm
             self.look()
+        return NO_ARM
+
+    def refuse_stop_of_rule(self) -> None:
+        """Raise if the rule has ended the exploration, where only a proof may."""
+        now = self.round.now
+        if self.stop is not None and now.status != RUNNING:
+            now.status = RUNNING
+            raise InvalidInput(
+                f"explorer {self.plan.explorer.name!r} returned no arm after {self.steps} pulls, but its stop is the "
+                "certified one, which alone may end the exploration: its rule must always return an arm"
+            )
 
     def look(self) -> None:
         """Let the stop look at the data; a look that is interrupted has not begun."""

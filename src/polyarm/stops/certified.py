@@ -242,11 +242,11 @@ class CertifiedStop:
         """Write the statistic and the threshold of the test: the one pair of numbers that every display shows.
 
         `ratio` looks at known witnesses only. Until the answer is proved, an unknown witness may be below the
-        threshold, so the statistic shown is at most the threshold.
+        threshold, so the statistic shown is at most the threshold. It is never negative: no evidence is zero.
         """
         now = self.round.now
         now.threshold = threshold
-        now.statistic = (ratio if proved else min(ratio, 1.0)) * threshold
+        now.statistic = max(0.0, ratio if proved else min(ratio, 1.0)) * threshold
 
     def plan(self, reviewing: bool) -> None:
         """Plan what to sample: nothing, as the sampling rule does not need it."""

@@ -62,7 +62,10 @@ class ClusterRunner:
         from distributed import Client, LocalCluster  # noqa: PLC0415
 
         if self.address == LOCAL:
-            with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+            with (
+                LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+                Client(cluster) as client,
+            ):
                 yield client
             return
         try:

@@ -24,7 +24,7 @@ TESTS = Path(__file__).parents[1]
 DRIVER = str(TESTS / "service" / "load_driver.py")
 #: Clients, in few processes: the machine that tests has few cores.
 PROCESSES, CLIENTS_EACH = 4, 4
-SECONDS = float(os.environ.get("POLYARM_LOAD_SECONDS", "30"))
+SECONDS = float(os.environ.get("POLYARM_LOAD_SECONDS", "20"))
 
 
 def start_driver(number: int, token: str, folder: Path, urls: list[str]) -> subprocess.Popen[str]:

@@ -13,7 +13,9 @@ from studies.crash_driver import LEASE, read_journal
 from studies.worlds import outcome
 
 TESTS = Path(__file__).parents[1]
-WORKERS, TELLS, KILLS = 8, 2_000, 30
+WORKERS = 8
+#: Tells of each worker, and how often one of them is killed.
+SIZES = [pytest.param(1_000, 20), pytest.param(2_000, 30, marks=pytest.mark.nightly)]
 
 
 def run(program: str, *arguments: object) -> str:
@@ -30,12 +32,13 @@ def run(program: str, *arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.parametrize(("tells", "kills"), SIZES)
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_many_processes_that_are_killed_at_random_lose_and_double_nothing(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+    kind: str, tells: int, kills: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     storage = request.getfixturevalue(kind)
-    assert "kills left: 0" in run("crash_driver.py", storage, WORKERS, TELLS, KILLS, tmp_path)
+    assert "kills left: 0" in run("crash_driver.py", storage, WORKERS, tells, kills, tmp_path)
     given: dict[int, int] = {}
     acknowledged: list[int] = []
     for journal in sorted(tmp_path.glob("worker-*")):
@@ -43,7 +46,7 @@ def test_many_processes_that_are_killed_at_random_lose_and_double_nothing(
         assert not given.keys() & mine.keys(), "a trial was handed out twice"
         given |= mine
         acknowledged += told
-    assert len(acknowledged) == len(set(acknowledged)) == WORKERS * TELLS
+    assert len(acknowledged) == len(set(acknowledged)) == WORKERS * tells
     study = load_study("crash", storage, clock=lambda: datetime.now(UTC) + timedelta(seconds=LEASE))
     assert not study.stopped, "gives up what died with its worker"
     stored = {trial["id"]: trial for trial in study.trials()}
@@ -51,7 +54,7 @@ def test_many_processes_that_are_killed_at_random_lose_and_double_nothing(
     for number in acknowledged:
         assert (stored[number]["reward"], stored[number]["costs"]) == outcome(given[number], number)
     status = study.status()
-    assert status.told == WORKERS * TELLS
+    assert status.told == WORKERS * tells
     assert status.used + status.waiting == status.told
     assert status.pending == 0
     assert status.used > 0.9 * status.told, "the explorer went on through the kills"

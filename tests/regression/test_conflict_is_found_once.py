@@ -9,7 +9,7 @@ from polyarm._types import FloatArray
 from polyarm.certify.proof import Standing, find_conflict
 from polyarm.cli.report import describe_result, show_claim
 from polyarm.engine import certificate
-from polyarm.engine import session as session_module
+from polyarm.engine import answer_proof as proof_module
 from polyarm.service.view import view_study
 from studies.worlds import World, infeasible_problem, start, tell_prices
 
@@ -23,7 +23,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Standing]:
         seen.append(standing)
         return find_conflict(standing)
 
-    monkeypatch.setattr(session_module, "find_conflict", find)
+    monkeypatch.setattr(proof_module, "find_conflict", find)
     monkeypatch.setattr(certificate, "weigh_statistics", lambda *_: pytest.fail("a certificate was made"))
     return seen
 

@@ -8,10 +8,21 @@ import numpy as np
 from polyarm._types import FloatArray
 from polyarm.certify.block_proof import StartPlan, weigh_blocks
 from polyarm.certify.blocks import Record
-from polyarm.certify.proof import RewardTest, Standing, cost_statistics, reward_test, row_margins, value_margin
+from polyarm.certify.proof import (
+    RewardTest,
+    Standing,
+    cost_statistics,
+    find_conflict,
+    reward_test,
+    row_margins,
+    value_margin,
+)
 from polyarm.certify.terms import Terms
 from polyarm.model import Model
 from polyarm.problem import Problem
+
+#: A constraint is in conflict with others if its weight in the contradiction is above this.
+_IN_CONFLICT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,12 @@ def pooled_thresholds(case: Case, standing: Standing) -> dict[str, Any]:
         "cost": standing.cost_threshold if case.problem.unknown else None,
         "reward": standing.reward_threshold,
     }
+
+
+def name_conflict(problem: Problem, standing: Standing) -> dict[str, float]:
+    """Return the constraints that contradict each other where no mix satisfies all, with their weights."""
+    weights = find_conflict(standing)
+    return {c.name: float(w) for c, w in zip(problem.constraints, weights, strict=True) if w > _IN_CONFLICT}
 
 
 def averaged_proof(case: Case, standing: Standing, start: StartPlan, table: Record) -> AnswerProof:

@@ -18,13 +18,19 @@ from polyarm._html import html_table
 from polyarm.certify.proof import (
     Standing,
     breaks_known_rows,
-    find_conflict,
     prove_reward,
     proves_infeasible,
     weigh_statistics,
 )
 from polyarm.certify.terms import AVERAGED, POOLED, Terms
-from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, pooled_proof, pooled_thresholds
+from polyarm.engine.answer_proof import (
+    AnswerProof,
+    Case,
+    averaged_proof,
+    name_conflict,
+    pooled_proof,
+    pooled_thresholds,
+)
 from polyarm.engine.block_table import read_blocks, tabulate_blocks
 from polyarm.engine.session import Session
 from polyarm.errors import CertificateError, InvalidInput, NotYet
@@ -167,14 +173,12 @@ def _compute(
         "steps": int(sum(statistics["pulls"])),
     }
     if verdict == INFEASIBLE:
-        conflict = find_conflict(standing)
-        names = [c.name for c in case.problem.constraints]
         return {
             **shared,
             "thresholds": pooled_thresholds(case, standing),
             "policy": None,
             "passed": proves_infeasible(standing),
-            "conflict": {name: float(w) for name, w in zip(names, conflict, strict=True) if w > 1e-9},
+            "conflict": name_conflict(case.problem, standing),
         }
     if shared["certificate"] == AVERAGED:
         pulls = case.problem.check_counts("statistics.pulls", statistics["pulls"])

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.certify.proof import Standing, find_conflict, find_safe_mix, weigh_statistics
+from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
 from polyarm.claims import Claim
-from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, pooled_proof
+from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, name_conflict, pooled_proof
 from polyarm.engine.claims import claim_infeasible, kind_of_bounds, make_claims
 from polyarm.engine.loop import driver_for, tell
 from polyarm.engine.outcomes import check_costs, check_outcome
@@ -29,8 +29,6 @@ from polyarm.stops.blocks import Block, take_next
 _FORMAT = 3
 #: Most runs stop between these multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
-#: A constraint is in conflict with others if its weight in the contradiction is above this.
-_IN_CONFLICT = 1e-9
 
 
 class Session:
@@ -348,9 +346,7 @@ class Session:
         if not self.infeasible:
             return None
         if self._conflict is None:
-            weights = find_conflict(self.standing())
-            named = zip(self.problem.constraints, weights, strict=True)
-            self._conflict = tuple(c.name for c, weight in named if weight > _IN_CONFLICT)
+            self._conflict = tuple(name_conflict(self.problem, self.standing()))
         return list(self._conflict)
 
     def claim_infeasible(self) -> Claim:

@@ -43,7 +43,7 @@ class Session:
         self.plan = plan
         self.seed = secrets.randbits(63) if seed is None else check_seed(seed)
         self.rule, self.state, self.work = plan.explorer.init(plan.settings, plan.model)
-        self.stop = plan.settings.make_stop(plan.model, self.state)
+        self.stop = None if plan.terms is None else plan.settings.make_stop(plan.terms, plan.model, self.state)
         self.rng = make_stream(self.seed, EXPLORER)
         self._conflict: tuple[str, ...] | None = None
 

@@ -55,9 +55,8 @@ class CertexSettings(CertifiedSettings):
         averaged = (1.0 - _POOLED_SHARE) * model.delta
         return self._share_delta(model, pooled=_POOLED_SHARE * model.delta, averaged=averaged)
 
-    def make_stop(self, model: Model, state: Any) -> Stop:
+    def make_stop(self, terms: Terms, model: Model, state: Any) -> Stop:
         """Make the stop of the certificate, which also plans."""
-        terms = self.make_terms(model)
         rule = terms.make_rule(model)
         if terms.certificate == POOLED:
             return PooledStop(rule, state.round, model)

@@ -50,11 +50,9 @@ class CertifiedSettings(Checked):
             averaged_delta=averaged,
         )
 
-    def make_stop(self, model: Model, state: Any) -> Stop | None:
-        """Make the stop for an exploration's state; None if the explorer's own test decides."""
-        if not self.stops_certified():
-            return None
-        return CertifiedStop(self.make_terms(model).make_rule(model), state.round, model)
+    def make_stop(self, terms: Terms, model: Model, state: Any) -> Stop:
+        """Make the certified stop for an exploration's state."""
+        return CertifiedStop(terms.make_rule(model), state.round, model)
 
 
 def check_certifiable(problem: Problem) -> None:

@@ -8,8 +8,8 @@ from polyarm import Constraint, NoFeasibleMix, Problem, Session, make_certificat
 from polyarm._types import FloatArray
 from polyarm.certify.proof import Standing, find_conflict
 from polyarm.cli.report import describe_result, show_claim
-from polyarm.engine import certificate
 from polyarm.engine import answer_proof as proof_module
+from polyarm.engine import certificate
 from polyarm.service.view import view_study
 from studies.worlds import World, infeasible_problem, start, tell_prices
 

@@ -42,7 +42,7 @@ def main() -> None:
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     target = Path(sys.argv[2] if len(sys.argv) > 2 else "docs/comparison.md")
     certex: dict[str, tuple[str, dict[str, Any]]] = {
-        "certex, averaged": ("certex", {}),
+        "certex, blocks": ("certex", {}),
         "certex, pooled": ("certex", {"certificate": "pooled"}),
     }
     stylised: dict[str, tuple[str, dict[str, Any]]] = {

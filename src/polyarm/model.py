@@ -3,20 +3,23 @@
 import numpy as np
 
 from polyarm._structs import struct
-from polyarm._types import BoolArray, FloatArray
+from polyarm._types import BoolArray, FloatArray, IntArray
+from polyarm.accounts import KNOWN
 from polyarm.families.family import Family, make_family
-from polyarm.problem import Problem, known_row
+from polyarm.problem import Constraint, Problem, known_row, reward_ends
 
 
 @struct
 class Model:
     """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its noise.
 
+    Outcome 0 is the reward, outcome 1 + i the cost of row i. `accounts` (1 + d,) says how the variance of each is known
+    (see `polyarm.accounts`); `low` and `high` (1 + d, K) are the ends of its range, infinite without one.
+
     Multiply a user's cost of row i by `factors[i]` to enter these units; divide to leave them. `simplex` (1, K) is the
     polytope without constraints: all ones, so that its row also serves as equal weights; `known_set` (1 + d_k, K)
     is the polytope of the known rows alone. `reward_noise` (K,) and `row_noise` (d, K) are the variances of one pull,
-    in these units (nan for rewards that are not sub-Gaussian, zero for known rows); `independent`: the reward and the
-    costs of one pull are.
+    in these units: scales squared (nan where nothing is declared, zero for known rows).
     """
 
     family: Family
@@ -29,7 +32,9 @@ class Model:
     known_set: FloatArray
     reward_noise: FloatArray
     row_noise: FloatArray
-    independent: bool
+    accounts: IntArray
+    low: FloatArray
+    high: FloatArray
     delta: float
     r: float
 
@@ -42,19 +47,24 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
     K, d = problem.n_arms, problem.n_constraints
     known_rows, cost_std = np.zeros((d, K)), np.zeros((d, K))
     bounds, factors = np.zeros(d), np.zeros(d)
+    accounts, low, high = np.full(1 + d, KNOWN), np.full((1 + d, K), -np.inf), np.full((1 + d, K), np.inf)
+    accounts[0] = problem.reward_account.code
+    low[0], high[0] = problem.reward_account.ends(K)
     for i, constraint in enumerate(problem.constraints):
-        if constraint.std is not None:
-            scale = float(np.max(constraint.std))
-        else:
-            scale = float(np.abs(known_row(constraint)).max()) or 1.0
+        scale = _unit(constraint, K)
         factors[i] = constraint.sign / scale
         bounds[i] = constraint.bound * factors[i]
         if constraint.row is not None:
             known_rows[i] = known_row(constraint) / scale
-        else:
-            cost_std[i] = np.asarray(constraint.std) / scale
-    reward_std = problem.reward_std if assumed_reward_std is None else assumed_reward_std
-    family = make_family(problem.family, K, reward_std, problem.reward_range)
+            continue
+        account = constraint.account
+        cost_std[i] = account.scale(K) / scale
+        accounts[1 + i] = account.code
+        low[1 + i], high[1 + i] = np.sort(np.array(account.ends(K)) * factors[i], axis=0)
+    scales = problem.reward_account.scale(K)
+    if assumed_reward_std is not None and problem.reward_family == "gaussian":
+        scales = np.full(K, assumed_reward_std)
+    family = make_family(problem.reward_family, K, tuple(scales.tolist()), reward_ends(problem))
     known = np.array([c.known for c in problem.constraints], dtype=np.bool_)
     return Model(
         family=family,
@@ -65,9 +75,23 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
         factors=factors,
         simplex=np.ones((1, K)),
         known_set=np.vstack([np.ones(K), known_rows[known]]),
-        reward_noise=family.scale**2,
+        reward_noise=scales**2,
         row_noise=cost_std**2,
-        independent=problem.noise == "independent",
+        accounts=accounts,
+        low=low,
+        high=high,
         delta=problem.delta,
         r=problem.r,
     )
+
+
+def _unit(constraint: Constraint, n_arms: int) -> float:
+    """The user's units in one kernel unit of a row: its noise, its range, or else what it is compared with."""
+    if constraint.std is not None:  # of a row that is told to an explorer, too
+        return float(np.max(constraint.std))
+    if constraint.row is not None:
+        return float(np.abs(known_row(constraint)).max()) or 1.0
+    if constraint.account.kind == "estimated":
+        return abs(constraint.bound) or 1.0
+    low, high = constraint.account.ends(n_arms)
+    return float(np.max(high - low))

@@ -61,11 +61,13 @@ def fill_form(page: Page, name: str) -> None:
     page.get_by_role("button", name="Add an arm").click()
     for number, arm in enumerate(WORLD, 1):
         page.get_by_label(f"Arm {number}", exact=True).fill(arm)
+    page.get_by_label("Rewards are").select_option("gaussian")
     page.get_by_label("Noise of one reward (std)").fill("0.2")
     page.get_by_role("button", name="Add a constraint").click()
     constraint = page.get_by_role("group", name="Constraint 1")
     constraint.get_by_label("Name").fill("price")
     constraint.get_by_label("Bound").fill("1")
+    constraint.get_by_label("Costs are").select_option("std")
     constraint.get_by_label("Noise of a cost (std)").fill("0.3")
     page.get_by_label("Tolerance r").fill("0.1")
 
@@ -720,6 +722,59 @@ def test_the_form_says_what_to_fix(server: Served, watched: Watched) -> None:
     page.get_by_label("Rewards are").select_option("bernoulli")
     submit.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("new")
+
+
+def test_the_form_states_ranges_caps_and_nothing_at_all(server: Served, page: Page) -> None:
+    page.goto("/#/new")
+    page.get_by_label("Name", exact=True).first.fill("ranges")
+    for number, arm in enumerate(["a", "b"], 1):
+        page.get_by_label(f"Arm {number}", exact=True).fill(arm)
+    page.get_by_label("Rewards above that are").select_option("cap")
+    for _ in range(2):
+        page.get_by_role("button", name="Add a constraint").click()
+    price, quality = (page.get_by_role("group", name=f"Constraint {number}") for number in (1, 2))
+    price.get_by_label("Name").fill("price")
+    price.get_by_label("Bound").fill("4")
+    price.get_by_label("Largest cost").fill("0")
+    quality.get_by_label("Name").fill("quality")
+    quality.get_by_label("Bound").fill("1")
+    quality.get_by_label("Costs are").select_option("estimated")
+    expect(quality.get_by_label("Largest cost")).to_be_hidden()
+    expect(quality.get_by_label("Noise of a cost (std)")).to_be_hidden()
+    submit = page.get_by_role("button", name="Create the study")
+    submit.click()
+    largest = price.get_by_label("Largest cost")
+    expect(largest).to_have_accessible_description(re.compile("Must be larger than the least cost"))
+    largest.fill("20")
+    quality.get_by_label("Costs are").select_option("std")
+    quality.get_by_label("Noise of a cost (std)").fill("0.5")
+    submit.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("ranges")
+    problem = server.get("/studies/ranges").json()["statement"]["problem"]
+    assert (problem["reward_range"], problem["reward_cap"], problem["reward_std"]) == ([0.0, 1.0], True, None)
+    assert [(c["range"], c["cap"], c["std"]) for c in problem["constraints"]] == [
+        ([0.0, 20.0], False, None),
+        (None, False, 0.5),
+    ]
+
+
+def test_a_contradiction_is_shown_until_it_is_resolved(server: Served, page: Page) -> None:
+    rows = [{"name": "price", "bound": 4.0, "range": [0.0, 20.0]}]
+    study = create_study(server, constraints=rows)
+    first = server.post(f"/studies/{study}/ask", {"n": 1}).json()["trials"][0]["id"]
+    open_study(page, study)
+    tells = {"tells": [{"trial": first, "reward": 0.5, "costs": {"price": 900.0}}]}
+    assert server.post(f"/studies/{study}/tell", tells).status_code == 422
+    expect(page.locator(".state-line")).to_contain_text("Contradicted: an outcome is outside what is declared")
+    expect(page.locator(".state-detail")).to_contain_text(f"trial {first} of 'small': cost 'price': 900 is above 20")
+    expect(page.locator(".log")).to_contain_text(f"Trial {first} refused")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    page.goto("/#/")
+    expect(page.get_by_role("row").filter(has_text="contradicted")).to_have_count(1)
+    server.post(f"/studies/{study}/cap", {"costs": ["price"]}).raise_for_status()
+    open_study(page, study)
+    expect(page.locator(".state-line")).to_contain_text("Exploring")
+    expect(page.locator(".log")).to_contain_text("Larger values are cut from now on: price")
 
 
 def test_stop_resume_and_archive_ask_first(server: Served, page: Page) -> None:

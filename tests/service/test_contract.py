@@ -175,6 +175,7 @@ def test_every_example_is_accepted(start: Start, sqlite: str) -> None:
     assert send("/studies/{study}/ask")["trials"][0]["id"] == 1
     assert send("/studies/{study}/tell")["results"][0]["status"] == "recorded"
     assert send("/studies/{study}/observe")["trials"]
+    assert send("/studies/{study}/cap")["status"]["state"] == "exploring"
     assert send("/studies/{study}/stop")["status"]["state"] == "stopped"
     assert send("/session", token=secret)["signed_in"], "the one in the example is nobody's"
     wanting = {path for path, verb in OPERATIONS if "requestBody" in DESCRIPTION["paths"][path][verb]}

@@ -191,6 +191,8 @@ def test_a_study_of_older_tables_goes_on(storage: str) -> None:
     study.ask(3)
     with engine_of(storage).begin() as connection:
         connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0002'"))
+        for table, column in [("study", "contradicted"), ("study", "capped"), ("trial", "refused")]:
+            connection.execute(sa.text(f"ALTER TABLE polyarm_{table} DROP COLUMN {column}"))
         connection.execute(sa.text("INSERT INTO polyarm_snapshot VALUES (1, 2, '{}')"))
     SqlStorage(storage).close()
     again = load_study("test", storage)

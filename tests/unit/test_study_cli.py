@@ -100,7 +100,9 @@ def test_export_has_one_object_per_trial(shell: Shell) -> None:
     shell("ask", "split", "-n", "2")
     shell("tell", "split", "1", "--reward", "0.5", "--cost", "price=0.25")
     trials = shell.json("export", "split")
-    assert [list(trial) for trial in trials] == [["id", "arm", "state", "reward", "costs", "asked_at", "told_at"]] * 2
+    assert [list(trial) for trial in trials] == [
+        ["id", "arm", "state", "reward", "costs", "asked_at", "told_at", "refused"]
+    ] * 2
     assert (trials[0]["state"], trials[0]["reward"], trials[0]["costs"]) == ("complete", 0.5, {"price": 0.25})
     assert (trials[1]["state"], trials[1]["reward"], trials[1]["told_at"]) == ("pending", None, None)
     assert shell("export", "split").splitlines()[0] == "id,arm,state,reward,price,asked_at,told_at"

@@ -142,7 +142,7 @@ def _describe(
     found = characteristic_time(truth.model.family, truth.means, alternatives, columns, r)
     if r == 0.0:
         return describe_time(found, delta, note="")
-    if vertices is None or truth.problem.family != "gaussian":
+    if vertices is None or truth.problem.reward_family != "gaussian":
         return describe_time(found, delta, note="T at pi*")
     answer, best = search_answers(truth.model.family, truth.means, vertices, columns, found, r)
     return describe_time(
@@ -227,7 +227,7 @@ def corollary_bounds(truth: Truth) -> dict[str, float | None]:
     C is the least squared distance of the means from a hyperplane on which a neighbour equals the optimum. With unequal
     noise the smallest and largest variances bound T. Differs from paper: its lower bound exceeds its upper one.
     """
-    if truth.problem.family != "gaussian":
+    if truth.problem.reward_family != "gaussian":
         return {"lower": None, "upper": None, "condition_number": None, "condition_bound": None}
     policy, _, neighbours = optimal_vertex(truth.means, truth.columns)
     gaps = [policy - neighbours.point(row) for row in range(neighbours.count)]

@@ -7,8 +7,8 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._types import FloatArray
-from polyarm.certify.evidence import Evidence, cost_statistic
-from polyarm.certify.pooled import Pricing, Worth
+from polyarm.certify.evidence import FIXED, TOGETHER, Evidence
+from polyarm.certify.pooled import Estimated, Pricing, Worth, cost_statistic
 from polyarm.certify.search import CERTIFIED, SearchWork, Task, search_witness
 from polyarm.certify.witnesses import Pool, least_witness
 from polyarm.model import Model
@@ -31,59 +31,72 @@ class CertifiedRule(NamedTuple):
     penalty: float
     max_cells: int
 
-    def decide(self, threshold: float, max_cells: int | None = None) -> Task:
+    def decide(self, threshold: float, max_cells: int | None = None, penalty: float | None = None) -> Task:
         """Return the task of deciding whether every witness's value exceeds a threshold."""
         cells = self.max_cells if max_cells is None else max_cells
-        return Task(float(threshold), 0.0, float(threshold), self.penalty, cells)
+        price = self.penalty if penalty is None else penalty
+        return Task(float(threshold), 0.0, float(threshold), price, cells)
+
+
+def price_rows(reward_variances: FloatArray) -> float:
+    """Return the price of breaking an estimated row, far above any that an optimum pays."""
+    return _PENALTY * math.sqrt(float(np.nanmax(reward_variances, initial=1e-300)))
 
 
 def make_certified_rule(pricing: Pricing, model: Model) -> CertifiedRule:
     """Return the settings that belong to these thresholds."""
     n_arms = model.reward_noise.size
     max_cells = min(_MAX_CELLS, max(_FEWEST_CELLS, _CELLS_TIMES_ARMS // n_arms))
-    return CertifiedRule(pricing, _PENALTY * math.sqrt(float(model.reward_noise.max())), max_cells)
+    return CertifiedRule(pricing, price_rows(model.reward_noise), max_cells)
 
 
 @kernel
-def _is_empty(evidence: Evidence, threshold: float, work: SearchWork) -> bool:
+def _is_empty(estimated: Estimated, worth: Worth, threshold: float, work: SearchWork) -> bool:
     """Tell whether no mix satisfies all rows, even with every unknown entry as low as the cost threshold allows."""
-    d, n_arms = evidence.rows.shape
+    d, n_arms = estimated.rows.shape
     columns, lp = work.columns, work.descent.lp
     for a in range(n_arms):
         columns[0, a] = 1.0
         for i in range(d):
-            columns[i + 1, a] = evidence.rows[i, a] - math.sqrt(2.0 * threshold * evidence.row_var[i, a])
+            width = math.sqrt(2.0 * threshold * estimated.noise[1 + i, a] / worth.effective[a])
+            columns[i + 1, a] = estimated.rows[i, a] - width
     forget_basis(lp)
-    return solve_lp(evidence.mu, columns, lp.basis, lp.lp) == EMPTY
+    return solve_lp(estimated.mu, columns, lp.basis, lp.lp) == EMPTY
 
 
 @kernel
-def least_ratio(evidence: Evidence, worth: Worth, pool: Pool, answer: FloatArray) -> float:
-    """The least statistic over its threshold, for an answer and the witnesses known: above one, a test may pass.
-
-    Leaves the evidence about that answer.
-    """
-    for a in range(answer.size):
-        evidence.centre[a] = answer[a]
+def least_ratio(
+    estimated: Estimated, model: Model, evidence: Evidence, worth: Worth, pool: Pool, answer: FloatArray
+) -> float:
+    """The least statistic over its threshold, for the evidence about an answer and the witnesses known: above one, a
+    test may pass."""
     value, _ = least_witness(evidence, pool)
-    return float(min(cost_statistic(evidence, answer) / worth.thresholds.cost, value / worth.thresholds.reward))
+    costs = cost_statistic(estimated, model, worth, answer)
+    return float(min(costs / worth.thresholds.cost, value / worth.thresholds.witness))
 
 
-def prove_infeasible(rule: CertifiedRule, worth: Worth, evidence: Evidence, work: SearchWork) -> bool:
-    """Tell whether no mix can satisfy every row, at the level of the tests: first by one LP, then by a search.
+def refute_all_by_rows(evidence: Evidence, task: Task, work: SearchWork) -> bool:
+    """Tell whether rows alone refute every mix, each by one row: then no mix satisfies them all.
 
-    The search: every mix breaks the rows by more than the reward threshold, so none can be the true optimum. It is the
-    search for witnesses without rewards; the evidence is overwritten.
+    The search for witnesses, without the reward; the evidence is overwritten.
     """
-    if _is_empty(evidence, worth.thresholds.cost, work):
-        return True
-    n_arms = evidence.mu.size
-    evidence.mu[:] = 0.0
-    evidence.mu_var[:] = 0.0
-    evidence.centre[:] = 1.0 / n_arms
-    evidence.terms.tolerance = 0.0
-    outcome, _, _ = search_witness(evidence, rule.decide(worth.thresholds.reward), work, np.zeros(n_arms))
+    evidence.variants[0] = 0
+    if evidence.terms.kind == TOGETHER:
+        evidence.terms.kind = FIXED  # a sum over rows would count the same luck twice
+    outcome, _, _ = search_witness(evidence, task, work, np.zeros(evidence.known_rows.shape[1]))
     return bool(outcome == CERTIFIED)
+
+
+def prove_infeasible(
+    rule: CertifiedRule, estimated: Estimated, worth: Worth, evidence: Evidence, work: SearchWork
+) -> bool:
+    """Tell whether all outcomes prove that no mix can satisfy every row: first by one LP, then by a search.
+
+    The evidence is overwritten.
+    """
+    if _is_empty(estimated, worth, worth.thresholds.cost, work):
+        return True
+    return refute_all_by_rows(evidence, rule.decide(1.0), work)
 
 
 def keeps_known_rows(model: Model, mix: FloatArray) -> bool:

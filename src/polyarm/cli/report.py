@@ -68,7 +68,7 @@ def show_instances(instances: list[Instance], as_json: bool) -> None:
             "name": i.name,
             "arms": i.problem.n_arms,
             "constraints": i.problem.n_constraints,
-            "family": i.problem.family,
+            "family": i.problem.reward_family,
             "delta": i.problem.delta,
             "r": i.problem.r,
             "source": i.source,
@@ -98,6 +98,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
                 **list_answer(session, describe_result(session, answer)),
                 "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
                 "conflict": session.conflict,
+                "certified_now": _list_certified_now(session),
                 "truth": {"feasible": record.feasible, "correct": record.correct},
                 "settings": session.plan.recorded_settings(),
             }
@@ -117,6 +118,8 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    if record.status == HORIZON:
+        _show_certified_now(session)
     if answer is not None:
         show_answer(session, describe(answer))
         truth = _truth(record.feasible, record.correct)
@@ -124,6 +127,25 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         show_claim(session.claim_infeasible())
         truth = "no mix is feasible" if record.correct else "there is a feasible mix"
     console.print(f"in truth (this is a simulation): {truth}", highlight=False, soft_wrap=True)
+
+
+def _list_certified_now(session: Session) -> dict[str, Any] | None:
+    now = session.certified_now()
+    if now is None:
+        return None
+    return {"r": now.r, "policy": dict(zip(session.problem.arms, now.policy.tolist(), strict=True))}
+
+
+def _show_certified_now(session: Session) -> None:
+    """Print for which r a mix is certified already, if there is one."""
+    now = session.certified_now()
+    if now is not None:
+        mix = ", ".join(
+            f"{arm} {share:.1%}" for arm, share in zip(session.problem.arms, now.policy, strict=True) if share > 0
+        )
+        console.print(
+            f"certified now: within r = {now.r:.3g} of the best: {escape(mix)}", highlight=False, soft_wrap=True
+        )
 
 
 def describe_result(session: Session, answer: Recommendation | None, *assumptions: str) -> Description:
@@ -163,7 +185,7 @@ def show_verification(result: Verification, path: str, assumptions: tuple[str, .
     """Report whether a certificate holds, and what it assumes beyond what every certificate does."""
     if as_json:
         print_json(
-            {"certificate": path, "valid": result.valid, "proved": result.proved, "verdict": result.verdict}
+            {"certificate": path, "valid": result.valid, "kind": result.kind, "verdict": result.verdict}
             | {"faults": list(result.faults), "assumptions": list(assumptions)}
         )
         return
@@ -174,10 +196,12 @@ def show_verification(result: Verification, path: str, assumptions: tuple[str, .
     elif result.proved:
         console.print(f"[green]valid:[/green] {path} ({result.verdict}, proved)", highlight=False, soft_wrap=True)
     else:
+        why = {
+            "asymptotic": "some variances are estimated",
+            "proved of cut values": "outcomes above a range were cut",
+        }.get(str(result.kind), "its thresholds prove nothing")
         console.print(
-            f"[yellow]valid, but no proof:[/yellow] {path} ({result.verdict}): its thresholds are stylised",
-            highlight=False,
-            soft_wrap=True,
+            f"[yellow]valid, {result.kind}:[/yellow] {path} ({result.verdict}): {why}", highlight=False, soft_wrap=True
         )
     for assumption in assumptions:
         console.print(f"assumes: {assumption}", markup=False, highlight=False, soft_wrap=True)
@@ -210,7 +234,8 @@ def show_answer(session: Session, said: Description, rows_left: Mapping[str, int
     for constraint in session.problem.constraints:
         cells = [f"{round(slack[constraint.name], 4) + 0.0:+.4f}"]
         if said.slack_low is not None:
-            cells.append(f"{round(said.slack_low[constraint.name], 4) + 0.0:+.4f}")
+            least = said.slack_low[constraint.name]
+            cells.append("unknown" if least is None else f"{round(least, 4) + 0.0:+.4f}")
         budget.add_row(escape(str(constraint)), *cells)
     if session.problem.constraints:
         console.print(budget)

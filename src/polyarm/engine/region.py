@@ -7,8 +7,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from polyarm._types import FloatArray
+from polyarm.certify.constants import INTERVALS_SHARE
+from polyarm.certify.intervals import half_widths
 from polyarm.engine.session import Session
-from polyarm.families.family import make_family
 from polyarm.polytope.vertices import count_candidates, enumerate_vertices
 from polyarm.problem import Problem
 
@@ -17,7 +18,8 @@ from polyarm.problem import Problem
 class Intervals:
     """Estimates and how far each may be off, in the user's units: rewards (K,), costs (d, K).
 
-    nan where nothing was observed; `reward_widths` is nan for rewards without a sub-Gaussian scale.
+    nan where nothing was observed; widths are infinite where nothing bounds a mean: an estimated outcome that has never
+    varied.
     """
 
     rewards: FloatArray
@@ -30,18 +32,17 @@ def find_intervals(session: Session) -> Intervals:
     """Return estimates with intervals that all hold at once, at all times, with confidence 1 - delta."""
     problem, estimates, model = session.problem, session.round.estimates, session.plan.model
     pulls = np.where(estimates.pulls > 0.0, estimates.pulls, math.nan)
-    level = math.log(problem.n_arms * (1 + len(problem.unknown)) / problem.delta)
-    relative = np.sqrt(2.0 * (level + 0.5 * np.log1p(pulls)) * (pulls + 1.0)) / pulls
-    scale = make_family(problem.family, problem.n_arms, problem.reward_std, problem.reward_range).scale
-    costs = np.zeros((problem.n_constraints, problem.n_arms))
-    widths = np.zeros_like(costs)
+    # A certificate leaves this share for them; an explorer without one has nothing else to spend.
+    share = INTERVALS_SHARE if session.certified else 1.0
+    half = np.where(estimates.pulls > 0.0, half_widths(estimates, model, share * model.delta), math.nan)
+    costs, widths = np.zeros((problem.n_constraints, problem.n_arms)), half[1:]
     for i, constraint in enumerate(problem.constraints):
         if constraint.row is not None:
-            costs[i] = constraint.row
+            costs[i], widths[i] = constraint.row, 0.0
         else:
             costs[i] = estimates.cost_sums[i] / pulls / model.factors[i]
-            widths[i] = np.asarray(constraint.std) * relative
-    return Intervals(estimates.reward_sums / pulls, scale * relative, costs, widths)
+            widths[i] /= abs(model.factors[i])
+    return Intervals(estimates.reward_sums / pulls, half[0], costs, widths)
 
 
 #: Sets with more candidate vertices are not listed: nobody could look at them.

@@ -4,18 +4,21 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from polyarm._types import FloatArray
+from polyarm.certify.constants import INTERVALS_SHARE
+from polyarm.certify.intervals import half_widths
 from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
 from polyarm.claims import Claim
-from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, name_conflict, pooled_proof
+from polyarm.engine.answer_proof import AnswerProof, Case, blocks_proof, name_conflict, pooled_proof
 from polyarm.engine.claims import claim_infeasible, kind_of_bounds, make_claims
 from polyarm.engine.loop import driver_for, tell
-from polyarm.engine.outcomes import check_costs, check_outcome
+from polyarm.engine.outcomes import Limits, check_costs, check_outcome, with_caps
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
 from polyarm.engine.snapshot import all_or_nothing, pack_state, unpack_state
@@ -26,9 +29,21 @@ from polyarm.round import INFEASIBLE, LOOK, NO_ARM, RUNNING, Round
 from polyarm.rules.registry import find_explorer, get_explorer
 from polyarm.stops.blocks import Block, take_next
 
-_FORMAT = 3
+_FORMAT = 4
 #: Most runs stop between these multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
+
+
+@dataclass(frozen=True)
+class CertifiedNow:
+    """A mix that is certified before the explorer has stopped: feasible, and within `r` of the best.
+
+    `start` is the number of the start that proves it.
+    """
+
+    r: float
+    policy: FloatArray
+    start: int
 
 
 class Session:
@@ -45,6 +60,12 @@ class Session:
         self.rule, self.state, self.work = plan.explorer.init(plan.settings, plan.model)
         self.stop = None if plan.terms is None else plan.settings.make_stop(plan.terms, plan.model, self.state)
         self.rng = make_stream(self.seed, EXPLORER)
+        #: How many outcomes were cut at the end of their range, (1 + d, K): rewards, then the costs of each constraint.
+        self.capped = np.zeros((1 + plan.problem.n_constraints, plan.problem.n_arms), dtype=np.int64)
+        self._limits = Limits(plan.problem)
+        #: The tolerance that was accepted by `accept`; None: the problem's own.
+        self.accepted_r: float | None = None
+        self._certified_now: tuple[int, CertifiedNow | None] | None = None
         self._conflict: tuple[str, ...] | None = None
 
     @property
@@ -86,7 +107,7 @@ class Session:
 
     @property
     def certificate(self) -> str | None:
-        """Which certificate a stop with an answer would give: averaged, pooled, or None."""
+        """Which certificate a stop with an answer would give: blocks, pooled, or None."""
         return self.plan.certificate
 
     @property
@@ -110,7 +131,9 @@ class Session:
         if self.stop is None:
             missing = self.round.now.no_policy
         else:
-            missing = self.stop.state.now.looks_empty or self.stop.state.now.reviews == 0
+            # A proved answer stands, even if no mix seemed to fit at the last review before the proof.
+            unsure = self.stop.state.now.looks_empty or self.stop.state.now.reviews == 0
+            missing = unsure and self.round.now.status == RUNNING
         return None if missing else self.round.answer.copy()
 
     @property
@@ -218,6 +241,9 @@ class Session:
     def tell(self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()) -> None:
         """Record the outcome of an arm that was asked for. Anything wrong raises `InvalidInput` and changes nothing.
 
+        So does an outcome outside its declared range or family (`OutsideDeclaration`), and the arm goes on waiting for
+        its outcome. Values above a range with `cap` are cut to its end, and counted in `capped`.
+
         Args:
             arm: The arm that was pulled: its index or its name.
             reward: Its reward, a finite number.
@@ -239,17 +265,27 @@ class Session:
                 f"tell for arm {self.problem.arms[index]!r}, but {self.problem.arms[pending]!r} was asked; "
                 "tell the outcome of the arm that ask() returned"
             )
-        value = check_outcome("reward", reward)
-        row_costs = self._order_costs(costs)
-        tell(self.round, self.plan.model, index, value, row_costs)
+        fitted = self._limits.fit(index, check_outcome("reward", reward), check_costs(self.problem, costs))
+        row_costs = np.zeros(self.problem.n_constraints)  # known rows stay zero and are never read
+        row_costs[list(self.problem.unknown)] = list(fitted.costs.values())
+        tell(self.round, self.plan.model, index, fitted.reward, row_costs)
+        for outcome in fitted.capped:
+            self.capped[outcome, index] += 1
         if block is not None and in_batch:
             block.waiting[index] -= 1.0
 
-    def _order_costs(self, costs: Sequence[float] | Mapping[str, float]) -> FloatArray:
-        """Return one entry per constraint; known rows stay zero and are never read."""
-        out = np.zeros(self.problem.n_constraints)
-        out[list(self.problem.unknown)] = list(check_costs(self.problem, costs).values())
-        return out
+    def cap(self, reward: bool = False, costs: Sequence[str] = ()) -> None:
+        """Cut larger values to the end of their range from now on, instead of refusing them.
+
+        Every outcome so far was within its range, so what is certified from now on, the mean of the values after the
+        cut, is what they are outcomes of, too.
+
+        Args:
+            reward: Whether to cut rewards; they need a range.
+            costs: The names of the constraints whose costs to cut; each needs a range.
+        """
+        self.plan = replace(self.plan, problem=with_caps(self.problem, reward, costs))
+        self._limits = Limits(self.problem)
 
     def expected_stop(self) -> tuple[float, float] | None:
         """About when the explorer will stop, as a range of pulls; None while it has no plan, or after it stopped.
@@ -279,15 +315,22 @@ class Session:
         estimates, model = self.round.estimates, self.plan.model
         # A breaker's alarm is proved with any explorer, even one that stops by its own test.
         terms = self.plan.terms or self.plan.settings.make_terms(model)
-        return weigh_statistics(model, terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:])
+        return weigh_statistics(
+            model,
+            terms.make_rule(model),
+            estimates.pulls,
+            estimates.mu_hat,
+            estimates.columns[1:],
+            half_widths(estimates, model, INTERVALS_SHARE * model.delta),
+        )
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
-        """What is proved of a mix: by its blocks if it is the averaged answer, by all outcomes otherwise."""
+        """What is proved of a mix: by its blocks if it is the average over them, by all outcomes otherwise."""
         assert self.stop is not None
         blocks = self.stop.winning_blocks()
         if blocks is None:
             return pooled_proof(self.case, self.standing(), policy)
-        return averaged_proof(self.case, self.standing(), *blocks)
+        return blocks_proof(self.case, self.standing(), *blocks)
 
     @property
     def case(self) -> Case:
@@ -297,7 +340,45 @@ class Session:
                 f"explorer {self.plan.explorer.name!r} stops by its own rule, which proves no certificate; use certex, "
                 "or stopping=certified"
             )
-        return Case(self.problem, self.plan.model, self.plan.terms)
+        r = self.problem.r if self.accepted_r is None else self.accepted_r
+        return Case(self.problem, self.plan.model, self.plan.terms, r)
+
+    def certified_now(self) -> CertifiedNow | None:
+        """What the data certify now, before the explorer stops: a mix, and the smallest r for it.
+
+        None while nothing is certified; of an explorer that does not prove its answer by blocks, always. Costs nothing
+        in confidence, however often it is asked; takes up to about a second.
+        """
+        self._decide()  # a look that is due comes first
+        if self.stop is None or self.round.now.status != RUNNING:
+            return None
+        looks = int(self.stop.state.now.reviews)
+        if self._certified_now is None or self._certified_now[0] != looks:  # nothing new is known between looks
+            found = self.stop.certify_now()
+            made = None if found is None else CertifiedNow(start=found[0], r=found[1], policy=found[2])
+            self._certified_now = looks, made
+        return self._certified_now[1]
+
+    def accept(self) -> CertifiedNow:
+        """Stop now, with the mix that is certified and the r that it is certified for; raises `NotYet` without one."""
+        if self.stopped:
+            raise ExplorationOver("the explorer has stopped: there is nothing to accept")
+        found = self.certified_now()
+        if found is None:
+            raise NotYet(f"nothing to accept after {self.steps} pulls: no mix is certified yet, for any r")
+        self.take_accepted(found.start, found.r)
+        return found
+
+    def take_accepted(self, start: int, r: float) -> None:
+        """End the exploration as an earlier `accept` did.
+
+        Args:
+            start: The number of the start that it chose.
+            r: The tolerance that this start proved.
+        """
+        assert self.stop is not None
+        self.stop.accept(start)
+        self.accepted_r = r
 
     def final_mix(self) -> FloatArray | None:
         """The mix to use if sampling ends now: the answer, else the best safe mix, else the candidate."""
@@ -333,12 +414,20 @@ class Session:
             steps=self.steps,
             stopped=self.stopped,
             safe=safe is not None,
-            claims=make_claims(self.problem, self.plan.settings, self.stopped, safe is not None),
-            bounds=kind_of_bounds(self.plan.settings),
+            claims=make_claims(
+                self.problem, self.plan.settings, self.stopped, safe is not None, self.cut_shares(), self.accepted_r
+            ),
+            bounds=kind_of_bounds(self.problem, self.plan.settings),
             pulls=self.round.estimates.pulls.copy(),
             rewards=self.round.estimates.mu_hat.copy(),
             problem=self.problem,
         )
+
+    def cut_shares(self) -> dict[str, float]:
+        """The share of outcomes that were cut at their range, by constraint; the reward's stands under ""."""
+        shares = self.capped.sum(axis=1) / max(self.steps, 1)
+        names = {0: "", **{1 + i: self.problem.constraints[i].name for i in self.problem.unknown}}
+        return {name: float(shares[k]) for k, name in names.items()}
 
     @property
     def conflict(self) -> list[str] | None:
@@ -371,6 +460,8 @@ class Session:
             "settings": self.plan.settings.model_dump(mode="json"),
             "seed": self.seed,
             "rng": self.rng.bit_generator.state,
+            "capped": self.capped.tolist(),
+            "accepted_r": self.accepted_r,
             "state": pack_state(self.state),
             "stop": None if self.stop is None else pack_state(self.stop.saved),
         }
@@ -406,6 +497,8 @@ class Session:
             if session.stop is not None:
                 unpack_state(saved["stop"], session.stop.saved, "stop")
             session.rng.bit_generator.state = saved["rng"]
+            session.capped[...] = saved["capped"]
+            session.accepted_r = None if saved["accepted_r"] is None else float(saved["accepted_r"])
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InvalidInput):
                 raise

@@ -1,6 +1,6 @@
 """`certex`, which stops only with a proof and samples what its stop plans (`stops.planned`).
 
-With the averaged certificate pulls come in blocks, whose answer and counts are fixed beforehand; with the pooled one
+With the certificate by blocks pulls come in blocks, whose answer and counts are fixed beforehand; with the pooled one
 the planned allocation is tracked pull by pull.
 """
 
@@ -12,6 +12,7 @@ from pydantic import model_validator
 
 from polyarm._compile import kernel
 from polyarm._structs import struct
+from polyarm.certify.constants import BLOCKS_SHARE, POOLED_SHARE
 from polyarm.certify.terms import POOLED, Terms
 from polyarm.model import Model
 from polyarm.round import Round, make_round
@@ -20,19 +21,16 @@ from polyarm.stops.certified import Stop
 from polyarm.stops.planned import PlannedBlocks, PooledStop, least_pulls
 from polyarm.stops.settings import CertifiedSettings
 
-#: With the averaged certificate, the pooled one keeps this share of delta: for infeasibility, the best safe mix of an
-#: unfinished run, and the bounds on slack and value.
-_POOLED_SHARE = 0.1
-
 
 class CertexSettings(CertifiedSettings):
     """Settings of `certex`: those of the certified stop, and which certificate proves the answer.
 
-    `averaged` plans in blocks and answers with the average of their answers: no price per arm; `pooled` weighs all
-    outcomes at once, pull by pull. Stylised thresholds exist for `pooled` only, and select it.
+    `blocks` plans in blocks and answers with the average of their answers: no price per arm, and variances may be
+    learned; `pooled` weighs all outcomes at once, pull by pull. Stylised thresholds exist for `pooled` only, and select
+    it.
     """
 
-    certificate: Literal["averaged", "pooled"] = "averaged"
+    certificate: Literal["blocks", "pooled"] = "blocks"
 
     @model_validator(mode="before")
     @classmethod
@@ -41,26 +39,23 @@ class CertexSettings(CertifiedSettings):
         return {**chosen, **given}
 
     @model_validator(mode="after")
-    def _average_only_with_proof(self) -> Self:
-        if self.certificate == "averaged" and self.thresholds != "proved":
-            raise ValueError(
-                "certificate=averaged has proved thresholds only; use certificate=pooled with stylised ones"
-            )
+    def _blocks_only_with_proof(self) -> Self:
+        if self.certificate == "blocks" and self.thresholds != "proved":
+            raise ValueError("certificate=blocks has proved thresholds only; use certificate=pooled with stylised ones")
         return self
 
     def make_terms(self, model: Model) -> Terms:
         """Fix the constants of the certificate."""
         if self.certificate == POOLED:
             return super().make_terms(model)
-        averaged = (1.0 - _POOLED_SHARE) * model.delta
-        return self._share_delta(model, pooled=_POOLED_SHARE * model.delta, averaged=averaged)
+        return self._share_delta(model, pooled=POOLED_SHARE * model.delta, blocks=BLOCKS_SHARE * model.delta)
 
     def make_stop(self, terms: Terms, model: Model, state: Any) -> Stop:
         """Make the stop of the certificate, which also plans."""
         rule = terms.make_rule(model)
         if terms.certificate == POOLED:
             return PooledStop(rule, state.round, model)
-        return PlannedBlocks(rule, state.round, model, state.block, terms.averaged_delta)
+        return PlannedBlocks(rule, state.round, model, state.block, terms.blocks_delta)
 
 
 class PooledRule(NamedTuple):

@@ -14,7 +14,7 @@ from polyarm.errors import NotYet
 from polyarm.problem import Problem
 from polyarm.report.answer import Description, describe
 from polyarm.service.bodies import Mix
-from polyarm.studies.status import Moment
+from polyarm.studies.status import Moment, withhold
 from polyarm.studies.study import recommend_from
 
 #: Vertices of a set of mixes that a page can show.
@@ -35,7 +35,7 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
             ],
             "delta": problem.delta,
             "r": problem.r,
-            "family": problem.family,
+            "family": problem.reward_family,
         },
         "mix": describe_mix(moment).model_dump(),
         "intervals": _describe_intervals(problem, intervals),
@@ -43,6 +43,7 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
         "trace": _describe_trace(problem, moment),
         "region": _describe_region(problem, intervals),
         "conflict": session.conflict,
+        "contradiction": moment.contradiction,
     }
 
 
@@ -50,10 +51,10 @@ def describe_mix(moment: Moment) -> Mix:
     """Return the mix to choose now and what is known of it, or why there is none."""
     session = moment.session
     if session.infeasible:
-        claim = session.claim_infeasible().under(*moment.assumptions)
+        claim = withhold(session.claim_infeasible().under(*moment.assumptions), moment.contradiction)
         return Mix(**vars(Description(claims=(claim,))), why=claim.sentence)
     try:
-        return Mix(**vars(describe(recommend_from(session, moment.assumptions))))
+        return Mix(**vars(describe(recommend_from(session, moment.assumptions, moment.contradiction))))
     except NotYet as error:
         return Mix(kind="none", why=str(error))
 

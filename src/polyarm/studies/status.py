@@ -1,8 +1,8 @@
 """The status of a study, for people and programs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import WithJsonSchema
 
@@ -17,23 +17,34 @@ Interval = Annotated[
     tuple[float, float],
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
 ]
-StateWord = Literal["exploring", "tripped", "stopped", "answered", "infeasible", "archived"]
+Lifecycle = Literal["running", "stopped", "archived"]
+StateWord = Literal["exploring", "tripped", "contradicted", "stopped", "answered", "infeasible", "archived"]
+#: Refused outcomes that a status tells of; the rest are counted.
+_MOST_CONTRADICTIONS = 20
 
 
 @dataclass(frozen=True)
 class StudyStatus:
     """A study at a glance.
 
-    `state` is exploring, tripped (the breaker routes to the control mix), stopped (by hand), answered, infeasible or
-    archived. `used` outcomes have reached the explorer; `waiting` are complete and have not; `pending` trials are under
-    way, of which `overdue` have outlived their lease; `expired` were given up, of which `late` came after all;
-    `observed` were never asked for. `tripped`: by how much the sampling breaks each constraint that tripped the
+    `state` is exploring, tripped (the breaker routes to the control mix), contradicted (an outcome is outside what is
+    declared of it), stopped (by hand), answered, infeasible or archived; `lifecycle` is running, stopped or archived.
+    `contradictions` says which outcomes contradict what, of at most 20 trials; while there are any, nothing is proved.
+    `capped` counts the outcomes used that were cut at the end of their range, by outcome and arm.
+
+    `used` outcomes have reached the explorer; `waiting` are complete and have not; `pending` trials are under way, of
+    which `overdue` have outlived their lease; `expired` were given up, of which `late` came after all; `observed` were
+    never asked for. `certified_r`: the smallest r for which a mix is certified now (None: for none), with which
+    `stop(accept=True)` ends. `tripped`: by how much the sampling breaks each constraint that tripped the
     breaker; `alarm`: what is claimed of that. `stopped`: the explorer has finished. `waiting_for` names the arm whose
     outcome the explorer needs next.
     """
 
     name: str
     state: StateWord
+    lifecycle: Lifecycle
+    contradictions: tuple[str, ...]
+    capped: Mapping[str, Mapping[str, int]]
     explorer: str
     used: int
     asked: int
@@ -50,6 +61,7 @@ class StudyStatus:
     statistic: float | None
     threshold: float | None
     expected_stop: Interval | None
+    certified_r: float | None
     stopped: bool
     tripped: Mapping[str, float] | None
     alarm: Claim | None
@@ -60,11 +72,13 @@ class StudyStatus:
 
 @dataclass(frozen=True)
 class Moment:
-    """As of event `seq`: the status, what has to be assumed, the readings so far, and a copy of the explorer."""
+    """As of event `seq`: the status, what has to be assumed, what contradicts the declarations, the readings so far,
+    and a copy of the explorer."""
 
     seq: int
     status: StudyStatus
     assumptions: tuple[str, ...]
+    contradiction: str | None
     history: dict[str, list[Any]]
     session: Session
 
@@ -76,6 +90,9 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
     return StudyStatus(
         name=name,
         state=_name_state(state),
+        lifecycle=cast(Lifecycle, state.lifecycle),
+        contradictions=tuple(_describe_contradictions(state)),
+        capped=_count_capped(session),
         explorer=session.plan.explorer.name,
         used=session.steps,
         asked=tallies.asked,
@@ -92,6 +109,7 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
         statistic=finite(session.statistic),
         threshold=finite(session.threshold),
         expected_stop=session.expected_stop(),
+        certified_r=_find_certified_r(session),
         stopped=session.stopped,
         tripped=state.tripped,
         alarm=claim_alarm(state),
@@ -101,9 +119,19 @@ def describe(state: StudyState, name: str, created_at: str, now: str) -> StudySt
     )
 
 
+def _find_certified_r(session: Session) -> float | None:
+    """The r that is certified now: the answer's, or the smallest one that a mix is certified for already."""
+    if session.stopped:
+        return session.case.r if session.certified and not session.infeasible else None
+    found = session.certified_now()
+    return None if found is None else found.r
+
+
 def _name_state(state: StudyState) -> StateWord:
     if state.lifecycle == ARCHIVED:
         return "archived"
+    if state.refused:
+        return "contradicted"
     if state.session.stopped:
         return "infeasible" if state.session.infeasible else "answered"
     if state.lifecycle == STOPPED:
@@ -111,12 +139,32 @@ def _name_state(state: StudyState) -> StateWord:
     return "exploring" if state.tripped is None else "tripped"
 
 
+def _describe_contradictions(state: StudyState) -> Iterator[str]:
+    arms, trials = state.session.problem.arms, sorted(state.refused)
+    for trial in trials[:_MOST_CONTRADICTIONS]:
+        refused = state.refused[trial]
+        yield f"trial {trial} of {arms[refused['arm']]!r}: {'; '.join(refused['why'])}"
+    if len(trials) > _MOST_CONTRADICTIONS:
+        yield f"and {len(trials) - _MOST_CONTRADICTIONS} more trials"
+
+
+def _count_capped(session: Session) -> dict[str, dict[str, int]]:
+    """How often each outcome was cut, by arm; what never was is left out."""
+    problem, counts = session.problem, session.capped.tolist()
+    names = ["reward", *(f"cost {constraint.name!r}" for constraint in problem.constraints)]
+    by_name = {
+        name: {arm: count for arm, count in zip(problem.arms, row, strict=True) if count}
+        for name, row in zip(names, counts, strict=True)
+    }
+    return {name: by_arm for name, by_arm in by_name.items() if by_arm}
+
+
 def describe_end(state: StudyState) -> str:
     """Return how the exploration ended, in words."""
     session = state.session
     after = f"after {session.steps} pulls"
     if session.infeasible:
-        claim = session.claim_infeasible().under(*state.assumptions())
+        claim = withhold(session.claim_infeasible().under(*state.assumptions()), state.contradiction)
         return f"finished {after}; nothing left to ask; {claim.label}: {claim.sentence}"
     return f"finished {after}; nothing left to ask: see recommend()"
 
@@ -127,7 +175,13 @@ def claim_alarm(state: StudyState) -> Claim | None:
         return None
     broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in state.tripped.items())
     confidence, assumptions = 1.0 - state.session.problem.delta, tuple(state.assumptions())
-    return Claim(SAMPLING, "proved", f"the sampling breaks {broken}", confidence, assumptions)
+    claim = Claim(SAMPLING, "proved", f"the sampling breaks {broken}", confidence, assumptions)
+    return withhold(claim, state.contradiction)
+
+
+def withhold(claim: Claim, contradiction: str | None) -> Claim:
+    """Return a claim as it is made of a study: not at all, while something contradicts the declarations."""
+    return claim if contradiction is None else claim.withheld(contradiction)
 
 
 def describe_alarm(alarm: Claim) -> str:

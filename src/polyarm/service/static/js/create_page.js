@@ -3,18 +3,19 @@
 import { createStudy, getExplorers } from "./api.js";
 import { numberField, selectField, textField } from "./create/fields.js";
 import { readForm } from "./create/read_form.js";
-import { makeArmRows, makeConstraintRows, makeControlFields } from "./create/rows.js";
+import { BEYOND, makeArmRows, makeConstraintRows, makeControlFields } from "./create/rows.js";
 import { findField } from "./create/server_faults.js";
 import { el } from "./dom.js";
 import { countOf } from "./format.js";
 import { studyRoute } from "./router.js";
 
-const FAMILIES = [
-  ["gaussian", "Gaussian: any number, with noise"],
-  ["bernoulli", "Bernoulli: 0 or 1"],
-  ["bounded", "Bounded: between two numbers"],
-  ["poisson", "Poisson: counts"],
-  ["exponential", "Exponential: waiting times"],
+const REWARDS = [
+  ["bounded", "between two numbers"],
+  ["bernoulli", "0 or 1"],
+  ["gaussian", "any number, with a known noise"],
+  ["estimated", "any number: estimate the noise"],
+  ["poisson", "counts (Poisson)"],
+  ["exponential", "waiting times (exponential)"],
 ];
 
 const CREATE = "Create the study";
@@ -80,12 +81,13 @@ function makeForm(explorers) {
     name: textField("Name", { maxlength: "200", hint: "how people find the study; it cannot be changed later" }),
     arms,
     constraints: makeConstraintRows(),
-    family: selectField("Rewards are", FAMILIES),
+    family: selectField("Rewards are", REWARDS),
     rewardStd: numberField("Noise of one reward (std)", {
-      hint: "standard deviation; one number, or one per arm: 0.2, 0.3",
+      hint: "a sub-Gaussian scale; one number, or one per arm: 0.2, 0.3",
     }),
     rewardLow: numberField("Least reward", { value: "0" }),
     rewardHigh: numberField("Largest reward", { value: "1" }),
+    rewardCap: selectField("Rewards above that are", BEYOND),
     delta: numberField("Error probability delta", { value: "0.05", hint: "0.05 is a confidence of 95%" }),
     r: numberField("Tolerance r", {
       value: "0.05",
@@ -109,9 +111,9 @@ function makeForm(explorers) {
   return form;
 }
 
-function showRewardFields({ family, rewardStd, rewardLow, rewardHigh }) {
+function showRewardFields({ family, rewardStd, rewardLow, rewardHigh, rewardCap }) {
   rewardStd.node.hidden = family.value !== "gaussian";
-  rewardLow.node.hidden = rewardHigh.node.hidden = family.value !== "bounded";
+  for (const { node } of [rewardLow, rewardHigh, rewardCap]) node.hidden = family.value !== "bounded";
 }
 
 function layOut(form) {
@@ -122,7 +124,7 @@ function layOut(form) {
   return [
     group("Study", columns(form.name, form.explorer)),
     rows(form.arms),
-    group("Reward", columns(form.family, form.rewardStd, form.rewardLow, form.rewardHigh)),
+    group("Reward", columns(form.family, form.rewardStd, form.rewardLow, form.rewardHigh, form.rewardCap)),
     rows(form.constraints),
     group("Confidence", columns(form.delta, form.r)),
     el(

@@ -77,6 +77,12 @@ export function makeArmRows(onChange) {
   return group;
 }
 
+/** What happens to values above a range. */
+export const BEYOND = [
+  ["refuse", "refused"],
+  ["cap", "cut to the largest"],
+];
+
 const COSTS = {
   std: { label: "Noise of a cost (std)", hint: "one number, or one per arm: 0.3, 0.2" },
   row: { label: "Costs, one per arm", hint: "in the order of the arms: 0.2, 0.8" },
@@ -97,15 +103,27 @@ export function makeConstraintRows() {
       ]);
       const bound = numberField("Bound");
       const kind = selectField("Costs are", [
-        ["std", "measured"],
+        ["range", "measured, between two numbers"],
+        ["std", "measured, with a known noise"],
+        ["estimated", "measured: estimate the noise"],
         ["row", "known"],
       ]);
+      const low = numberField("Least cost", { value: "0" });
+      const high = numberField("Largest cost");
+      const cap = selectField("Costs above that are", BEYOND);
       const costs = numberField(COSTS.std.label, { hint: COSTS.std.hint });
-      kind.input.addEventListener("change", () => {
-        costs.label = COSTS[kind.value].label;
-        costs.node.querySelector(".hint").textContent = COSTS[kind.value].hint;
-      });
-      const fields = [name, sense, bound, kind, costs];
+      function showCostFields() {
+        const listed = COSTS[kind.value];
+        if (listed) {
+          costs.label = listed.label;
+          costs.node.querySelector(".hint").textContent = listed.hint;
+        }
+        costs.node.hidden = listed === undefined;
+        for (const { node } of [low, high, cap]) node.hidden = kind.value !== "range";
+      }
+      kind.input.addEventListener("change", showCostFields);
+      showCostFields();
+      const fields = [name, sense, bound, kind, low, high, cap, costs];
       return {
         node: el("div", { class: "constraint-row", role: "group" }, fields.map(({ node }) => node), remove),
         first: name,
@@ -113,6 +131,9 @@ export function makeConstraintRows() {
         sense,
         bound,
         kind,
+        low,
+        high,
+        cap,
         costs,
         remove,
         renumber(number) {

@@ -20,8 +20,8 @@ export function describeClaim({ text, kind, confidence, why }) {
   return `${text}${trust}${limit}${why === null ? "" : `: ${why}`}`;
 }
 
-export function isProvedClaim({ kind }) {
-  return kind === "proved";
+export function isProvedClaim({ kind, cut }) {
+  return kind === "proved" && !cut;
 }
 
 /** Whether everything that is claimed of the mix's feasibility is proved. */

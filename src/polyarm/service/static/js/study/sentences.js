@@ -22,7 +22,7 @@ export function describeQuestion({ arms, constraints, delta, r }) {
 
 /** How it stands: {headline, detail}. */
 export function describeState(view) {
-  const describe = { exploring, tripped, stopped, answered, infeasible, archived }[view.status.state];
+  const describe = { exploring, tripped, contradicted, stopped, answered, infeasible, archived }[view.status.state];
   return describe === undefined ? { headline: view.status.state, detail: "" } : describe(view);
 }
 
@@ -30,7 +30,9 @@ function exploring({ status }) {
   if (status.used === 0 && status.told === 0 && status.observed === 0) {
     return { headline: "Exploring: no outcomes yet", detail: "Ask for trials, and tell what they gave." };
   }
-  const used = `${countOf(status.used, "outcome")} used so far.`;
+  const certified =
+    status.certified_r === null ? "" : ` Certified now: a mix within r = ${formatNumber(status.certified_r)} of the best.`;
+  const used = `${countOf(status.used, "outcome")} used so far.${certified}`;
   if (status.expected_stop === null) return { headline: "Exploring: too early to say how long", detail: used };
   const [low, high] = status.expected_stop.map((steps) => formatRough(Math.max(0, steps - status.used)));
   const range = low === high ? `about ${high}` : low === "0" ? `up to about ${high}` : `about ${low} to ${high}`;
@@ -41,6 +43,13 @@ function tripped({ status }) {
   return {
     headline: "Circuit breaker tripped: trials follow the control mix",
     detail: `${describeAlarm(status)} Resume to go on exploring.`,
+  };
+}
+
+function contradicted({ status }) {
+  return {
+    headline: "Contradicted: an outcome is outside what is declared, so nothing is proved",
+    detail: `${status.contradictions.join(". ")}.`,
   };
 }
 

@@ -55,8 +55,8 @@ def test_a_conflict_is_named_beside_such_an_arm() -> None:
     """The costs of one arm have never varied: nothing contradicts a mix of it alone, so the estimates name the row."""
     session = explore([0.9, 0.9, 0.9], 0.1, [True, True, True], 50_000)
     assert session.infeasible
-    assert session.conflict == ["c"]
-    assert make_certificate(session).document["conflict"] == {"c": pytest.approx(1.0)}
+    assert session.suspected_conflict == ["c"]
+    assert make_certificate(session).document["suspected_conflict"] == {"c": pytest.approx(1.0)}
     standing = explore([0.9, 0.9, 0.9], 0.1, [False, True, True], 300).standing()
     assert np.isinf(standing.widths[1, 0])
     assert find_conflict(standing).tolist() == [1.0]

@@ -287,7 +287,7 @@ def test_an_infeasible_study_says_so_everywhere(server: Served) -> None:
             study.tell_many([(trial, 0.5, {"price": 1.0}) for trial in study.ask(5)])
         view = server.get(f"/studies/{study.id}/view").json()
         assert view["status"]["state"] == "infeasible"
-        assert view["conflict"] == ["price"]
+        assert view["suspected_conflict"] == ["price"]
         assert "no mix" in view["mix"]["why"]
         assert verify_certificate(study.certificate()).verdict == "INFEASIBLE"
 

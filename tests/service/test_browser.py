@@ -398,7 +398,8 @@ def test_studies_of_other_shapes(server: Served, watched: Watched) -> None:
     many = create_study(server, "many", arms=[f"arm {i}" for i in range(20)], r=0.5)
     Feeder(server, many, {f"arm {i}": (0.1 * i, 0.1 * i) for i in range(20)}).feed(60)
     empty = create_study(server, "empty", constraints=[{"name": "weight", "bound": 0.5, "row": [0.1, 0.4, 0.9]}])
-    impossible = create_study(server, "impossible", constraints=[{"name": "price", "bound": -1.0, "std": 0.3}])
+    rows = [{"name": "price", "bound": -1.0, "std": 0.3}, {"name": "weight", "bound": 0.5, "row": [0.1, 0.4, 0.9]}]
+    impossible = create_study(server, "impossible", constraints=rows)
     Feeder(server, impossible).finish()
 
     open_study(page, two)
@@ -411,6 +412,8 @@ def test_studies_of_other_shapes(server: Served, watched: Watched) -> None:
     expect(page.get_by_role("img", name=re.compile("^Cost weight by arm"))).to_be_visible()
     open_study(page, impossible)
     assert state_line(page).startswith("Infeasible: proved")
+    hint = "A hint, estimated and not proved: no mix seems to satisfy price. Loosen a bound, or add an arm."
+    expect(page.locator(".state-detail")).to_have_text(hint)
     expect(page.get_by_role("button", name="Download certificate")).to_be_enabled()
     watched.expect_failures(404)
     page.goto("/#/study/999")

@@ -298,8 +298,8 @@ def test_stylised_thresholds_prove_nothing() -> None:
 
 def test_old_certificates_are_refused_by_their_format(document: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "old.json"
-    path.write_text(json.dumps({**document, "format": "polyarm-certificate-3"}))
-    with pytest.raises(InvalidInput, match="expected format 'polyarm-certificate-4', got 'polyarm-certificate-3'"):
+    path.write_text(json.dumps({**document, "format": "polyarm-certificate-4"}))
+    with pytest.raises(InvalidInput, match="expected format 'polyarm-certificate-5', got 'polyarm-certificate-4'"):
         read_certificate(path)
 
 
@@ -310,7 +310,7 @@ def test_there_is_no_certificate_without_a_certified_stop() -> None:
         make_certificate(explore(load_instance("setup2-easy"), "uniform", limit=50).session)
 
 
-def test_an_infeasible_problem_is_proved_so_and_the_rows_in_conflict_are_named() -> None:
+def test_an_infeasible_problem_is_proved_so_and_a_hint_says_which_rows_are_suspected() -> None:
     rows = [*ROWS, {"name": "idle", "bound": 5.0, "std": 1.0}]
     costs = [[1.0, 0.2, 0.3], [0.1, 1.0, 0.9], [0.0, 0.0, 0.0]]  # price + size is at least 1.1 for every arm
     instance = make_instance([1.0, 0.5, 0.2], costs, rows)
@@ -320,7 +320,14 @@ def test_an_infeasible_problem_is_proved_so_and_the_rows_in_conflict_are_named()
     certificate = make_certificate(run.session)
     assert certificate.verdict == "INFEASIBLE"
     assert certificate.policy is None
-    assert set(certificate.document["conflict"]) == {"price", "size"}
+    assert set(certificate.document["suspected_conflict"]) == {"price", "size"}
+    claim = run.session.claim_infeasible()
+    assert claim.proved
+    assert all(name in claim.text for name in ("price", "size", "idle")), "only all together are proved to contradict"
+    assert run.session.hint_conflict() == "hint (estimated, not proved): no mix seems to satisfy all of: price, size"
+    shown = certificate._repr_html_()
+    assert "no mix satisfies all of: price, size, idle" in shown
+    assert "hint (estimated, not proved): no mix seems to satisfy all of: price, size" in shown
     assert verify_certificate(certificate.document).proved
     with pytest.raises(NoFeasibleMix, match="no mix satisfies"):
         run.session.recommend()

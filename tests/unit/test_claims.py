@@ -8,7 +8,7 @@ import pytest
 from contract.suitable import make_instance
 from polyarm import Instance, make_explorer
 from polyarm.claims import Claim, Claims, Kind
-from polyarm.engine.claims import claim_infeasible, kind_of_bounds, make_claims
+from polyarm.engine.claims import claim_infeasible, hint_conflict, kind_of_bounds, make_claims
 
 OPTIMALITY = "within r = 0.1 of the best feasible mix with confidence 0.9"
 
@@ -75,7 +75,7 @@ def test_the_certified_rule_claims_what_it_has_earned(known: bool, stopped: bool
     first = ("known-constraints", "proved") if known else ("feasible", thresholds if stopped or safe else "none")
     assert said == [first, ("near-optimal", thresholds if stopped else "none")]
     assert kind_of_bounds(session.problem, settings) == thresholds
-    refused = claim_infeasible(session.problem, settings, ["price"])
+    refused = claim_infeasible(session.problem, settings)
     assert (refused.about, refused.kind, refused.confidence) == ("infeasible", thresholds, 0.9)
     assert refused.text == "no mix satisfies all of: price <= 0.5"
 
@@ -99,7 +99,7 @@ def test_what_rests_on_an_estimated_variance_is_asymptotic(reward: str, row: str
         both,
         ACCOUNTS[row],
     )
-    assert claim_infeasible(problem, settings, ["price"]).kind == ACCOUNTS[row]
+    assert claim_infeasible(problem, settings).kind == ACCOUNTS[row]
     for claim in (feasible, near):
         assert (claim.why is None) == claim.proved
 
@@ -116,8 +116,22 @@ def test_claims_about_cut_costs_say_so_unless_the_cut_is_on_the_safe_side(sense:
     assert ("mean of min(price, 2) <= 0.5, 25.00% of them cut" in feasible.text) == below
     assert near.cut
     assert near.label == "proved of cut values"
-    refused = claim_infeasible(problem, settings, ["price"])
+    refused = claim_infeasible(problem, settings)
     assert refused.cut != below, "costs that exceed a bound after the cut exceed it before"
+    assert refused.text == "no mix satisfies all of: " + ("price <= 0.5" if below else "mean of min(price, 2) >= 0.5")
+
+
+def test_that_no_mix_is_feasible_is_claimed_of_all_constraints_and_blame_is_a_hint() -> None:
+    """Each mix is refuted by some row: nothing is proved of a part of the constraints, whichever an estimate blames."""
+    rows: list[dict[str, Any]] = [{"name": name, "bound": 0.5, "std": 1.0} for name in ("price", "size", "weight")]
+    rows.append({"name": "share", "bound": 0.25, "sense": ">=", "row": [1.0, 0.0, 0.0]})
+    problem = make_instance([3.0, 2.0, 1.0], [[1, 0, 0]] * 4, rows).problem
+    claim = claim_infeasible(problem, make_explorer("certex", problem, seed=0).plan.settings)
+    assert claim.text == "no mix satisfies all of: price <= 0.5, size <= 0.5, weight <= 0.5, share >= 0.25"
+    names = [c.name for c in problem.constraints]
+    hint = "hint (estimated, not proved): no mix seems to satisfy all of: price, share"
+    assert hint_conflict(names, {"share": 0.5, "price": 0.5}) == hint
+    assert hint_conflict(names, names) is None
 
 
 def test_a_claim_that_is_withheld_is_not_made() -> None:

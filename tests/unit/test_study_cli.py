@@ -239,7 +239,7 @@ def test_that_no_mix_is_feasible_is_said_with_what_it_assumes(shell: Shell) -> N
         shell("tell", "never", "--csv", "told.csv")
     answer = shell.json("recommend", "never")
     assert answer["status"] == "INFEASIBLE"
-    assert answer["conflict"] == ["price"]
+    assert answer["suspected_conflict"] == ["price"]
     (assumption,) = answer["assumptions"]
     assert "1 given up, 0 of them told late, 1 by hand" in assumption
     (claim,) = answer["claims"]

@@ -1,7 +1,8 @@
 """What sufficient statistics prove: the certified stop again, outside the loop, with every number shown.
 
 Used for certificates and their verification, for the best safe mix of an unfinished run, and for naming the constraints
-that contradict each other. Everything is in kernel units (see `Model`); nothing here depends on how arms were chosen.
+that seem to contradict each other. Everything is in kernel units (see `Model`); nothing here depends on how arms were
+chosen.
 """
 
 import math
@@ -187,10 +188,10 @@ def proves_infeasible(standing: Standing) -> bool:
 
 
 def find_conflict(standing: Standing) -> FloatArray:
-    """Return weights on the rows (d,), summing to one, that show the contradiction: every arm breaks their sum.
+    """Return weights on the rows (d,), summing to one, that explain a contradiction: each arm seems to break their sum.
 
-    The rows are those with every entry as low as single means allow if these contradict each other, and the estimated
-    ones otherwise.
+    An estimate: nothing is proved of some rows alone. They are those with every entry as low as single means allow if
+    these contradict each other, and the estimated ones otherwise.
     """
     rows, widths = standing.estimated.rows, standing.widths[1:]
     # Of an arm whose costs never varied nothing is known: so low that a little of it will do is low enough.

@@ -97,7 +97,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
                 "steps": record.steps,
                 **list_answer(session, describe_result(session, answer)),
                 "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
-                "conflict": session.conflict,
+                "suspected_conflict": session.suspected_conflict,
                 "certified_now": _list_certified_now(session),
                 "truth": {"feasible": record.feasible, "correct": record.correct},
                 "settings": session.plan.recorded_settings(),
@@ -124,7 +124,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         show_answer(session, describe(answer))
         truth = _truth(record.feasible, record.correct)
     else:
-        show_claim(session.claim_infeasible())
+        show_infeasible(session, session.claim_infeasible())
         truth = "no mix is feasible" if record.correct else "there is a feasible mix"
     console.print(f"in truth (this is a simulation): {truth}", highlight=False, soft_wrap=True)
 
@@ -179,6 +179,14 @@ def show_claim(claim: Claim) -> None:
     """Print a claim, and whether it is proved."""
     colour = "green" if claim.proved else "yellow"
     console.print(f"[{colour}]{claim.label}:[/{colour}] {escape(claim.sentence)}", highlight=False, soft_wrap=True)
+
+
+def show_infeasible(session: Session, claim: Claim) -> None:
+    """Print the claim that no mix is feasible, and apart from it which constraints are suspected."""
+    show_claim(claim)
+    hint = session.hint_conflict()
+    if hint is not None:
+        console.print(hint, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_verification(result: Verification, path: str, assumptions: tuple[str, ...], as_json: bool) -> None:
@@ -258,6 +266,7 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
                 "exhausted_arm": result.exhausted_arm,
                 "steps": result.steps,
                 **list_answer(session, describe_result(session, answer, INDEPENDENT)),
+                "suspected_conflict": session.suspected_conflict,
                 "rows_used": result.rows_used,
                 "rows_left": result.rows_left,
                 "settings": result.settings,
@@ -276,7 +285,7 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
     if answer is not None:
         show_answer(session, describe(answer), result.rows_left)
     elif result.status == INFEASIBLE:
-        show_claim(session.claim_infeasible().under(INDEPENDENT))
+        show_infeasible(session, session.claim_infeasible().under(INDEPENDENT))
 
 
 def _truth(feasible: bool, correct: bool) -> str:

@@ -142,11 +142,13 @@ def show_recommendation(study: Study, as_json: bool) -> None:
     with study.reading() as state:
         session, assumptions, contradiction = state.session, state.assumptions(), state.contradiction
         if session.infeasible and not as_json:
-            report.show_claim(withhold(session.claim_infeasible().under(*assumptions), contradiction))
+            claim = withhold(session.claim_infeasible().under(*assumptions), contradiction)
+            report.show_infeasible(session, claim)
         answer = None if session.infeasible and as_json else recommend_from(session, assumptions, contradiction)
         if as_json or answer is None:
             head = {"study": study.name, "status": describe_status(session) if session.stopped else "EXPLORING"}
-            facts = {"conflict": session.conflict, "assumptions": assumptions, "contradiction": contradiction}
+            suspected = session.suspected_conflict
+            facts = {"suspected_conflict": suspected, "assumptions": assumptions, "contradiction": contradiction}
             said = report.describe_result(session, answer, *assumptions)
             said = replace(said, claims=tuple(withhold(claim, contradiction) for claim in said.claims))
             print_json({**head, "steps": session.steps, **report.list_answer(session, said), **facts})

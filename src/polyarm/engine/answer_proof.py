@@ -22,8 +22,8 @@ from polyarm.certify.terms import Terms
 from polyarm.model import Model
 from polyarm.problem import Problem, reward_ends
 
-#: A constraint is in conflict with others if its weight in the contradiction is above this.
-_IN_CONFLICT = 1e-9
+#: A constraint is suspected if its weight in the estimated contradiction is above this.
+_SUSPECTED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,13 @@ def pooled_thresholds(case: Case, standing: Standing) -> dict[str, Any]:
     }
 
 
-def name_conflict(problem: Problem, standing: Standing) -> dict[str, float]:
-    """Return the constraints that contradict each other where no mix satisfies all, with their weights."""
+def suspect_conflict(problem: Problem, standing: Standing) -> dict[str, float]:
+    """Return the constraints that seem to contradict each other where no mix satisfies all, with their weights.
+
+    An explanation, and no proof: the estimates choose them.
+    """
     weights = find_conflict(standing)
-    return {c.name: float(w) for c, w in zip(problem.constraints, weights, strict=True) if w > _IN_CONFLICT}
+    return {c.name: float(w) for c, w in zip(problem.constraints, weights, strict=True) if w > _SUSPECTED}
 
 
 def blocks_levels(case: Case, start: StartPlan, table: Record) -> dict[str, Any]:

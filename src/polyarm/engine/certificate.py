@@ -33,12 +33,13 @@ from polyarm.engine.answer_proof import (
     Case,
     blocks_levels,
     blocks_proof,
-    name_conflict,
     pooled_proof,
     pooled_thresholds,
     refutes_by_blocks,
+    suspect_conflict,
 )
 from polyarm.engine.block_table import read_blocks, read_statistics, tabulate_blocks, tabulate_statistics
+from polyarm.engine.claims import hint_conflict
 from polyarm.engine.outcomes import check_outcome
 from polyarm.engine.session import Session
 from polyarm.errors import CertificateError, InvalidInput, NotYet
@@ -47,7 +48,7 @@ from polyarm.model import build_model
 from polyarm.problem import Problem
 from polyarm.stops.settings import check_certifiable, check_scales
 
-FORMAT = "polyarm-certificate-4"
+FORMAT = "polyarm-certificate-5"
 
 POLICY = "POLICY"
 INFEASIBLE = "INFEASIBLE"
@@ -94,7 +95,10 @@ class Certificate:
         rows = [(arm, f"{share:.1%}") for arm, share in (self.policy or {}).items() if share > 0.0]
         notes = [f"confidence {document['confidence']:g}, r = {document['r']:g}, {document['steps']:,} pulls"]
         if self.verdict == INFEASIBLE:
-            notes.append(f"no mix satisfies all of: {', '.join(document['conflict'])}")
+            names = [constraint["name"] for constraint in document["problem"]["constraints"]]
+            notes.append(f"no mix satisfies all of: {', '.join(names)}")
+            hint = hint_conflict(names, document["suspected_conflict"])
+            notes += [] if hint is None else [hint]
         notes += [f"kind: {self.kind}"]
         notes += [f"assumes: {assumption}" for assumption in self.assumptions]
         return html_table(f"Certificate: {self.verdict}", ("arm", "share"), rows, notes)
@@ -192,7 +196,7 @@ def _compute(
             "thresholds": blocks_levels(case, *blocks) if blocks else pooled_thresholds(case, standing),
             "policy": None,
             "passed": refutes_by_blocks(case, *blocks) if blocks else proves_infeasible(standing),
-            "conflict": name_conflict(case.problem, standing),
+            "suspected_conflict": suspect_conflict(case.problem, standing),
         }
     if blocks:
         proof = blocks_proof(case, standing, *blocks)

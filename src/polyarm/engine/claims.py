@@ -1,6 +1,6 @@
 """What follows from an explorer's answer, and what does not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from polyarm.claims import FEASIBLE, INFEASIBLE, KNOWN_CONSTRAINTS, NEAR_OPTIMAL, Claim, Claims, Kind
 from polyarm.problem import Constraint, Problem
@@ -48,12 +48,24 @@ def make_claims(
     return Claims((*_known_rows(problem), *_own_claims(problem, settings, stopped)))
 
 
-def claim_infeasible(problem: Problem, settings: CertifiedSettings, conflict: Sequence[str]) -> Claim:
-    """State that the named constraints contradict each other, as the certified rule has found."""
+def claim_infeasible(problem: Problem, settings: CertifiedSettings) -> Claim:
+    """State that no mix satisfies every constraint, as the certified rule has found.
+
+    Every mix was refuted by one row or another, so the claim is about all constraints together. Which of them are to
+    blame is an estimate; see `hint_conflict`.
+    """
     # A cost that must not exceed its bound is at least what it is after the cut; one that must reach it is not.
-    cut = any(c.cap and c.sense == ">=" for c in problem.constraints if c.name in conflict)
-    rows = ", ".join(_read_row(problem, c, {}) for c in problem.constraints if c.name in conflict)
+    cut = any(c.cap and c.sense == ">=" for c in problem.constraints)
+    rows = ", ".join(_read_refuted_row(problem, c) for c in problem.constraints)
     return _certified(problem, settings, INFEASIBLE, f"no mix satisfies all of: {rows}", cut, rows_only=True)
+
+
+def hint_conflict(names: Sequence[str], suspected: Collection[str]) -> str | None:
+    """Say which of all constraints are suspected to be in conflict, and that this is no proof; None if all are."""
+    if len(suspected) == len(names):
+        return None  # no more than what is claimed
+    listed = ", ".join(name for name in names if name in suspected)
+    return f"hint (estimated, not proved): no mix seems to satisfy all of: {listed}"
 
 
 def _certified(
@@ -79,9 +91,20 @@ def _read_row(problem: Problem, constraint: Constraint, cut: Mapping[str, float]
     """A constraint in words: of what is measured, which may be cut."""
     if not _is_cut(constraint):
         return str(constraint)
-    high = float(constraint.account.ends(problem.n_arms)[1].max())
     share = f", {cut[constraint.name]:.2%} of them cut" if constraint.name in cut else ""
-    return f"mean of min({constraint.name}, {high:g}) {constraint.sense} {constraint.bound:g}{share}"
+    return _read_cut_row(problem, constraint) + share
+
+
+def _read_refuted_row(problem: Problem, constraint: Constraint) -> str:
+    """A constraint that cannot be kept, in words: of costs after the cut only where those before it may be enough."""
+    if constraint.cap and constraint.sense == ">=":
+        return _read_cut_row(problem, constraint)
+    return str(constraint)
+
+
+def _read_cut_row(problem: Problem, constraint: Constraint) -> str:
+    high = float(constraint.account.ends(problem.n_arms)[1].max())
+    return f"mean of min({constraint.name}, {high:g}) {constraint.sense} {constraint.bound:g}"
 
 
 def _feasible(problem: Problem, cut: Mapping[str, float] | None = None) -> str:

@@ -15,8 +15,8 @@ from polyarm.certify.constants import INTERVALS_SHARE
 from polyarm.certify.intervals import half_widths
 from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
 from polyarm.claims import Claim
-from polyarm.engine.answer_proof import AnswerProof, Case, blocks_proof, name_conflict, pooled_proof
-from polyarm.engine.claims import claim_infeasible, kind_of_bounds, make_claims
+from polyarm.engine.answer_proof import AnswerProof, Case, blocks_proof, pooled_proof, suspect_conflict
+from polyarm.engine.claims import claim_infeasible, hint_conflict, kind_of_bounds, make_claims
 from polyarm.engine.loop import driver_for, tell
 from polyarm.engine.outcomes import Limits, check_costs, check_outcome, with_caps
 from polyarm.engine.plan import Plan, make_plan
@@ -66,7 +66,7 @@ class Session:
         #: The tolerance that was accepted by `accept`; None: the problem's own.
         self.accepted_r: float | None = None
         self._certified_now: tuple[int, CertifiedNow | None] | None = None
-        self._conflict: tuple[str, ...] | None = None
+        self._suspected: tuple[str, ...] | None = None
 
     @property
     def problem(self) -> Problem:
@@ -430,17 +430,28 @@ class Session:
         return {name: float(shares[k]) for k, name in names.items()}
 
     @property
-    def conflict(self) -> list[str] | None:
-        """The constraints that contradict each other, if the exploration ended because of that; computed once."""
+    def suspected_conflict(self) -> list[str] | None:
+        """The constraints that seem to contradict each other, if the exploration ended as infeasible; computed once.
+
+        An estimate picks them: it is proved only that no mix satisfies all constraints of the problem.
+        """
         if not self.infeasible:
             return None
-        if self._conflict is None:
-            self._conflict = tuple(name_conflict(self.problem, self.standing()))
-        return list(self._conflict)
+        if self._suspected is None:
+            self._suspected = tuple(suspect_conflict(self.problem, self.standing()))
+        return list(self._suspected)
 
     def claim_infeasible(self) -> Claim:
         """Return the claim of an exploration that ended because no mix satisfies every constraint."""
-        return claim_infeasible(self.problem, self.plan.settings, self.conflict or ())
+        return claim_infeasible(self.problem, self.plan.settings)
+
+    def hint_conflict(self) -> str | None:
+        """Return which constraints seem to contradict each other, in words that say that this is not proved.
+
+        None if all do, which is what is claimed, or if the exploration did not end as infeasible.
+        """
+        suspected = self.suspected_conflict
+        return None if suspected is None else hint_conflict([c.name for c in self.problem.constraints], suspected)
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:
         """Return the room that each constraint leaves a mix under the estimates, by name, in the user's units.

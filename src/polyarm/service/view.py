@@ -42,7 +42,7 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
         "prices": _describe_prices(problem, intervals),
         "trace": _describe_trace(problem, moment),
         "region": _describe_region(problem, intervals),
-        "conflict": session.conflict,
+        "suspected_conflict": session.suspected_conflict,
         "contradiction": moment.contradiction,
     }
 

@@ -77,19 +77,20 @@ function answered(view) {
 }
 
 function infeasible(view) {
-  const names = view.conflict ?? [];
   const { missing, assumed } = readClaims(view);
   const how = missing.length === 0 ? "proved" : "it seems (not proved)";
-  const conflict = names.length === 0 ? "" : describeConflict(names);
+  const hint = describeSuspects(view);
   return {
     headline: `Infeasible: ${how} with ${countOf(view.status.used, "outcome")} that no mix satisfies every constraint`,
-    detail: assumed.length === 0 ? conflict : `If what is assumed below holds. ${conflict}`.trim(),
+    detail: assumed.length === 0 ? hint : `If what is assumed below holds. ${hint}`.trim(),
   };
 }
 
-function describeConflict(names) {
-  if (names.length === 1) return `No mix satisfies ${names[0]}: every arm is beyond its bound.`;
-  return `These contradict each other: ${listWords(names)}. Loosen a bound, or add an arm.`;
+/** Which constraints an estimate holds to be in conflict; nothing if that is all of them, which is the headline. */
+function describeSuspects({ suspected_conflict: suspected, problem }) {
+  const names = suspected ?? [];
+  if (names.length === 0 || names.length === problem.constraints.length) return "";
+  return `A hint, estimated and not proved: no mix seems to satisfy ${listWords(names)}. Loosen a bound, or add an arm.`;
 }
 
 function archived({ status }) {

@@ -23,8 +23,9 @@ class Estimates:
 
     Outcome 0 is the reward, outcome 1 + i the cost of row i, in units of kernels. `powers` (4, 1 + d, K) sums the first
     four powers of how far outcomes lay from `guesses` (1 + d, K), since these were made (see `mark`); `totals` those
-    from `pivots`, since the beginning. `wander` (1 + d, K) sums squares of how far each outcome lay from what was
-    guessed just before it.
+    from `pivots`, since the beginning. `wander` (1 + d, K) sums squares of how far each outcome in a range lay from a
+    guess made before it. If pulls come `by_blocks` that is the one made before the block, so that nothing depends on
+    the order in which its outcomes are told; otherwise all outcomes before it are guessed from.
     """
 
     pulls: FloatArray
@@ -38,10 +39,16 @@ class Estimates:
     pivots: FloatArray
     totals: FloatArray
     wander: FloatArray
+    by_blocks: bool
 
 
-def make_estimates(model: Model) -> Estimates:
-    """Allocate tallies with nothing observed; known rows are in place from the start."""
+def make_estimates(model: Model, by_blocks: bool = False) -> Estimates:
+    """Allocate tallies with nothing observed; known rows are in place from the start.
+
+    Args:
+        model: The problem.
+        by_blocks: Whether pulls come in blocks, with a `mark` at the end of each.
+    """
     d, n_arms = model.known_rows.shape
     middle = np.zeros(model.low.shape)
     bounded = np.isfinite(model.low)
@@ -58,6 +65,7 @@ def make_estimates(model: Model) -> Estimates:
         pivots=middle.copy(),
         totals=np.zeros((4, 1 + d, n_arms)),
         wander=np.zeros((1 + d, n_arms)),
+        by_blocks=by_blocks,
     )
 
 
@@ -82,14 +90,34 @@ def mark(estimates: Estimates, model: Model) -> None:
 
 
 @kernel
+def settle(estimates: Estimates, model: Model) -> None:
+    """Move pivots to the means so far: they were the outcomes that happened to be told first."""
+    for k in range(model.accounts.size):
+        for a in range(estimates.pulls.size):
+            one, two = estimates.totals[0, k, a], estimates.totals[1, k, a]
+            three, four = estimates.totals[2, k, a], estimates.totals[3, k, a]
+            # Outcomes that never varied are their own pivot; of sums that overflowed nothing can be made.
+            if model.accounts[k] == RANGE or not (two > 0.0 and math.isfinite(four)):
+                continue
+            n, mean = estimates.pulls[a], guess(estimates, model, k, a)
+            m = mean - estimates.pivots[k, a]
+            estimates.pivots[k, a] = mean
+            estimates.totals[0, k, a] = one - n * m
+            estimates.totals[1, k, a] = two - m * (2.0 * one - n * m)
+            estimates.totals[2, k, a] = three - m * (3.0 * two - m * (3.0 * one - n * m))
+            estimates.totals[3, k, a] = four - m * (4.0 * three - m * (6.0 * two - m * (4.0 * one - n * m)))
+
+
+@kernel
 def _observe(estimates: Estimates, model: Model, k: int, arm: int, outcome: float) -> None:
     """Add an outcome, in units of kernels, to the sums of powers; before it is added to any other sum."""
     if estimates.pulls[arm] == 0.0 and model.accounts[k] != RANGE:
         # Nothing else says where its outcomes lie.
         estimates.guesses[k, arm] = outcome
         estimates.pivots[k, arm] = outcome
-    else:
-        estimates.wander[k, arm] += (outcome - guess(estimates, model, k, arm)) ** 2
+    if model.accounts[k] == RANGE:
+        made = estimates.guesses[k, arm] if estimates.by_blocks else guess(estimates, model, k, arm)
+        estimates.wander[k, arm] += (outcome - made) ** 2
     recent, since, power, total = outcome - estimates.guesses[k, arm], outcome - estimates.pivots[k, arm], 1.0, 1.0
     for n in range(4):
         power *= recent

@@ -1,5 +1,6 @@
 """Intervals, sets of mixes and prices: what a study's page shows of what is known."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,20 +49,31 @@ def draw(rng: np.random.Generator, arm: int, n: int) -> FloatArray:
     return np.asarray(means + STDS[:, arm, None] * (2.0 * rng.beta(2.0, 2.0, size=(3, n)) - 1.0))
 
 
-def explore(problem: Problem, steps: int, seed: int) -> tuple[Session, list[FloatArray]]:
-    """A session, and the outcomes (3, n) that it was told of each arm."""
-    session, rng = make_explorer("certex", problem, seed=seed), np.random.default_rng(seed)
+def explore(
+    problem: Problem, steps: int, seed: int, explorer: str = "certex"
+) -> tuple[Session, list[FloatArray], list[list[int]]]:
+    """A session, the outcomes (3, n) that it was told of each arm, and how many were in when each was planned.
+
+    By blocks those are the ones before the block; pull by pull, all before the outcome.
+    """
+    session, rng = make_explorer(explorer, problem, seed=seed), np.random.default_rng(seed)
     told: list[list[FloatArray]] = [[] for _ in MU]
-    for _ in range(steps):
+    known: list[list[int]] = [[] for _ in MU]
+    opened, before = -1, [0] * MU.size
+    for step in range(steps):
         arm = session.ask()
+        begun = int(session.state.block.now.told) if explorer == "certex" else step
+        if begun != opened:
+            opened, before = begun, [len(outcomes) for outcomes in told]
         outcome = draw(rng, arm, 1)[:, 0]
         session.tell(arm, float(outcome[0]), outcome[1:].tolist())
         told[arm].append(outcome)
-    return session, [np.array(outcomes).T for outcomes in told]
+        known[arm].append(before[arm])
+    return session, [np.array(outcomes).T for outcomes in told], known
 
 
 def test_estimates_are_in_the_users_units() -> None:
-    session, _ = explore(make_problem(), 20_000, 1)
+    session, _, _ = explore(make_problem(), 20_000, 1)
     found = find_intervals(session)
     assert np.abs(found.rewards - MU).max() < 0.02
     assert np.abs(found.costs - COSTS).max() < 0.02
@@ -107,10 +119,13 @@ def price_of(u: FloatArray) -> FloatArray:
     return np.asarray(2.0 * (-np.log1p(-u) - u) / u**2)
 
 
-def widths_over_time(how: str, outcomes: FloatArray, level: float, std: float, ends: tuple[float, float]) -> FloatArray:
+def widths_over_time(
+    how: str, outcomes: FloatArray, level: float, std: float, ends: tuple[float, float], known: Sequence[int]
+) -> FloatArray:
     """Half the interval of a mean after each outcome (paths, n), from the lemma with every coefficient one.
 
-    The precision is one pull's worth of variance: declared, a quarter of the width squared, or what was seen.
+    So many outcomes of the path are `known` when each is guessed. The precision is one pull's worth of variance:
+    declared, a quarter of the width squared, or what was seen.
     """
     n = np.arange(1, outcomes.shape[1] + 1)
     if how == "std":
@@ -129,7 +144,8 @@ def widths_over_time(how: str, outcomes: FloatArray, level: float, std: float, e
         return np.asarray(z * np.sqrt(spread * guard * (n + 1.0)) / n)
     low, high = ends
     width, prior = high - low, 0.25 * (high - low) ** 2
-    guesses = (np.cumsum(outcomes, axis=1) - outcomes + 0.5 * (low + high)) / n
+    sums = np.cumsum(np.hstack([np.zeros((len(outcomes), 1)), outcomes]), axis=1)
+    guesses = (sums[:, known] + 0.5 * (low + high)) / (np.array(known) + 1.0)
     wander = np.cumsum((outcomes - guesses) ** 2, axis=1)
     best = np.full(outcomes.shape, width)
     for reach in REACHES:
@@ -149,22 +165,34 @@ def ends_of(how: str, k: int, arm: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-@pytest.mark.parametrize("how", DECLARED)
-def test_widths_are_those_of_the_lemma(how: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "explorer"),
+    [*((how, "certex") for how in DECLARED), *((how, "uniform") for how in DECLARED if how != "nothing")],
+)
+def test_widths_are_those_of_the_lemma(how: str, explorer: str) -> None:
     problem = make_problem(how)
-    session, told = explore(problem, 600, 3)
+    session, told, known = explore(problem, 600, 3, explorer)
     found = find_intervals(session)
-    level = float(np.log(2.0 * 9.0 / (0.05 * problem.delta)))  # two sides of nine means share a twentieth of delta
+    # Two sides of nine means share a twentieth of delta; without a certificate, all of it.
+    level = float(np.log(2.0 * 9.0 / ((0.05 if explorer == "certex" else 1.0) * problem.delta)))
     for arm, outcomes in enumerate(told):
         for k, widths in enumerate((found.reward_widths, *found.cost_widths)):
-            expected = widths_over_time(how, outcomes[k : k + 1], level, STDS[k, arm], ends_of(how, k, arm))
+            ends = ends_of(how, k, arm)
+            expected = widths_over_time(how, outcomes[k : k + 1], level, STDS[k, arm], ends, known[arm])
             assert widths[arm] == pytest.approx(expected[0, -1], rel=1e-7)
 
 
-@pytest.mark.parametrize("how", DECLARED)
-def test_all_intervals_hold_at_all_times_together(how: str) -> None:
-    """Paths of all means at once, looked at after every pull: a miss anywhere is a failure of the whole path."""
+@pytest.mark.parametrize(("how", "growth"), [("std", 0.0), ("range", 0.0), ("range", 0.3), ("nothing", 0.0)])
+def test_all_intervals_hold_at_all_times_together(how: str, growth: float) -> None:
+    """Paths of all means at once, looked at after every pull: a miss anywhere is a failure of the whole path.
+
+    Outcomes are guessed one by one, or at the beginning of blocks that grow.
+    """
     paths, pulls, delta = 400, 300, 0.3
+    known: list[int] = []
+    while len(known) < pulls:
+        known += [len(known)] * max(1, int(growth * len(known)))
+    known = known[:pulls]
     rng, level = np.random.default_rng(7), float(np.log(2.0 * 9.0 / 0.3))
     n, missed, near = np.arange(1, pulls + 1), np.zeros(paths, dtype=np.bool_), 0.0
     for arm in range(3):
@@ -175,7 +203,7 @@ def test_all_intervals_hold_at_all_times_together(how: str) -> None:
                 outcomes = mean + STDS[k, arm] * rng.standard_normal((paths, pulls))
             elif how == "range" and k > 0:  # as wide as the range allows
                 outcomes = np.where(rng.random((paths, pulls)) < (mean - low) / (high - low), high, low)
-            widths = widths_over_time(how, outcomes, level, STDS[k, arm], (low, high))
+            widths = widths_over_time(how, outcomes, level, STDS[k, arm], (low, high), known)
             away = np.abs(np.cumsum(outcomes, axis=1) / n - mean) / widths
             missed |= np.any(away > 1.0, axis=1)
             near = max(near, float(away.max()))

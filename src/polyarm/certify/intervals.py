@@ -1,6 +1,7 @@
 """Intervals of single means: how far the mean of one outcome of one arm may be from its estimate, at all times at once.
 
 The lemma of `certify.lemma` with every coefficient one. A precision must be fixed before the data: one pull's worth.
+Guesses must be fixed before the outcome that they are for; those of a block are, before its first outcome.
 """
 
 import math

@@ -29,7 +29,7 @@ from polyarm.round import INFEASIBLE, LOOK, NO_ARM, RUNNING, Round
 from polyarm.rules.registry import find_explorer, get_explorer
 from polyarm.stops.blocks import Block, take_next
 
-_FORMAT = 4
+_FORMAT = 5
 #: Most runs stop between these multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
 

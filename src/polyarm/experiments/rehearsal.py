@@ -10,11 +10,10 @@ import math
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.accounts import KNOWN
+from polyarm.accounts import KNOWN, RANGE
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.session import Session
 from polyarm.environments.instances import Instance
-from polyarm.estimates import guess
 from polyarm.round import NO_ARM, RUNNING
 
 #: A rehearsal ends here: no certificate is due in finite time.
@@ -99,7 +98,8 @@ def _add_outcomes(session: Session, k: int, a: int, n: float, mean: float, sprea
     estimates, model = session.round.estimates, session.plan.model
     if estimates.pulls[a] == 0.0 and not np.isfinite(model.low[k, a]):
         estimates.guesses[k, a] = estimates.pivots[k, a] = mean
-    estimates.wander[k, a] += spread + n * (mean - guess(estimates, model, k, a)) ** 2
+    if model.accounts[k] == RANGE:
+        estimates.wander[k, a] += spread + n * (mean - estimates.guesses[k, a]) ** 2
     for sums, centre in ((estimates.powers, estimates.guesses[k, a]), (estimates.totals, estimates.pivots[k, a])):
         away = mean - centre
         sums[0, k, a] += n * away

@@ -94,7 +94,7 @@ class CertexWork:
 
 def init_certex(settings: CertexSettings, model: Model) -> tuple[Any, Any, Any]:
     """Make the rule, a fresh state and scratch of the form that belongs to the certificate."""
-    round = make_round(model)
+    round = make_round(model, by_blocks=settings.certificate != POOLED)
     if settings.certificate == POOLED:
         return PooledRule(min(0.75, least_pulls(model))), PooledState(round), CertexWork(0.0)
     round.now.first_pulls = 0  # the first block has every arm

@@ -29,7 +29,7 @@ from polyarm.certify.evidence import Evidence, witness_value
 from polyarm.certify.search import CERTIFIED, UNRESOLVED, Task, search_witness
 from polyarm.certify.verdicts import CertifiedRule, keeps_known_rows, refute_all_by_rows
 from polyarm.certify.witnesses import add_witness, least_witness, refresh_uses
-from polyarm.estimates import Estimates, expect_spread, mark
+from polyarm.estimates import Estimates, expect_spread, mark, settle
 from polyarm.model import Model
 from polyarm.polytope.linear import is_mix
 from polyarm.round import INFEASIBLE, NEVER, NO_ARM, STOPPED, Round
@@ -137,6 +137,8 @@ def close_block(estimates: Estimates, model: Model, block: Block) -> None:
                 for n in range(4):
                     record.powers[k, n, i, a] = estimates.powers[n, i, a]
         block.now.recorded = k + 1
+    if block.now.told == 0.0:
+        settle(estimates, model)
     mark(estimates, model)
     expect_spread(estimates, model, block.variances, block.kurtoses)
 

@@ -99,10 +99,6 @@ function makeForm(explorers) {
       "Unit",
       ["hours", "minutes", "days"].map((unit) => [unit, unit]),
     ),
-    noise: selectField("Reward and costs of one trial are", [
-      ["correlated", "perhaps correlated (safe)"],
-      ["independent", "independent"],
-    ]),
     seed: textField("Seed", { inputmode: "numeric", hint: "a whole number; empty: drawn at random" }),
     control,
   };
@@ -138,7 +134,6 @@ function layOut(form) {
           "div",
           { class: "columns" },
           el("div", { class: "lease-row" }, form.lease.node, form.leaseUnit.node),
-          form.noise.node,
           form.seed.node,
         ),
         el("h2", {}, "Circuit breaker"),

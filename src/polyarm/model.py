@@ -86,7 +86,7 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
 
 
 def _unit(constraint: Constraint, n_arms: int) -> float:
-    """The user's units in one kernel unit of a row: its largest entry if known, else its noise, its range or its bound."""
+    """The user's units in one kernel unit of a row: its largest entry if known, else its scale, range or bound."""
     if constraint.row is not None:  # whatever its std: a mix keeps a known row within a share of its largest entry
         return float(np.abs(known_row(constraint)).max()) or 1.0
     if constraint.std is not None:

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from polyarm import NotYet, Problem, make_explorer
+from polyarm import Constraint, NotYet, Problem, make_explorer
 from polyarm.cli.main import app
-
-PROBLEM = {"arms": ["a", "b", "c"], "reward_std": 0.2, "delta": 0.05, "r": 0.1}
 
 
 def test_recommend_says_when_the_explorer_looks() -> None:
-    problem = Problem(**PROBLEM, constraints=[{"name": "price", "bound": 1.0, "std": 0.3}])
+    price = Constraint(name="price", bound=1.0, std=0.3)
+    problem = Problem(arms=("a", "b", "c"), reward_std=0.2, delta=0.05, r=0.1, constraints=(price,))
     session = make_explorer("certex", problem, seed=1)
     first = int(session.committed().sum())
     for told in range(first):

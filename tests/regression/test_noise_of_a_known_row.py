@@ -7,13 +7,14 @@ one every mix kept it, and a certificate said `proved` of a mix that missed the 
 import numpy as np
 import pytest
 
-from polyarm import Problem, make_certificate, make_explorer, verify_certificate
+from polyarm import Constraint, Problem, make_certificate, make_explorer, verify_certificate
 
 
 @pytest.mark.parametrize("std", [1e-12, 1.0, 1e12])
 def test_the_row_is_kept(std: float) -> None:
-    row = {"name": "quality", "row": [1.0, 0.0, 3.0], "bound": 2.0, "sense": ">=", "std": std}
-    session = make_explorer("certex", Problem(arms=3, reward_std=0.3, delta=0.1, r=0.3, constraints=[row]), seed=1)
+    row = Constraint(name="quality", row=(1.0, 0.0, 3.0), bound=2.0, sense=">=", std=std)
+    problem = Problem(arms=("a", "b", "c"), reward_std=0.3, delta=0.1, r=0.3, constraints=(row,))
+    session = make_explorer("certex", problem, seed=1)
     rng, means = np.random.default_rng(0), [0.0, 3.0, 1.0]
     while not session.stopped and session.steps < 2_000:
         arm = session.ask()

@@ -11,7 +11,7 @@ from polyarm.problem import Constraint, Problem, known_row, reward_ends
 
 @struct
 class Model:
-    """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its noise.
+    """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its scale, range or bound.
 
     Outcome 0 is the reward, outcome 1 + i the cost of row i. `accounts` (1 + d,) says how the variance of each is known
     (see `polyarm.accounts`); `low` and `high` (1 + d, K) are the ends of its range, infinite without one.
@@ -86,11 +86,11 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
 
 
 def _unit(constraint: Constraint, n_arms: int) -> float:
-    """The user's units in one kernel unit of a row: its noise, its range, or else what it is compared with."""
-    if constraint.std is not None:  # of a row that is told to an explorer, too
-        return float(np.max(constraint.std))
-    if constraint.row is not None:
+    """The user's units in one kernel unit of a row: its largest entry if known, else its scale, range or bound."""
+    if constraint.row is not None:  # whatever its std: a mix keeps a known row within a share of its largest entry
         return float(np.abs(known_row(constraint)).max()) or 1.0
+    if constraint.std is not None:
+        return float(np.max(constraint.std))
     if constraint.account.kind == "estimated":
         return abs(constraint.bound) or 1.0
     low, high = constraint.account.ends(n_arms)

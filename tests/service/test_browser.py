@@ -472,6 +472,24 @@ STATES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         "Not proved: the mix is fine: an estimate.",
     ),
     (
+        {"state": "answered"},
+        {"claims": [claim("proved", "the known constraints hold"), claim("asymptotic", why="an estimate")]},
+        "Answered with 30 outcomes: asymptotic, not proved",
+        "Asymptotic: the mix is fine, as outcomes become many: an estimate.",
+    ),
+    (
+        {"state": "answered"},
+        {"claims": [claim("proved") | {"cut": True}, claim("proved")]},
+        "Answered: proved of cut values with 30 outcomes",
+        "Proved of cut values: the mix is fine.",
+    ),
+    (
+        {"state": "infeasible"},
+        {"kind": "none", "shares": None, "claims": [claim("asymptotic", "no mix is feasible")]},
+        "Infeasible: it seems (asymptotic) with 30 outcomes that no mix satisfies every constraint",
+        "",
+    ),
+    (
         {"state": "archived", "statistic": None, "threshold": None, "waiting_for": None},
         {"shares": None, "value": None, "value_interval": None, "slack": None, "slack_low": None, "kind": "none"},
         "Archived: no trials, no outcomes",
@@ -657,6 +675,59 @@ def test_proved_is_said_exactly_where_the_kind_is_proved(server: Served, page: P
         expect(page.locator(".mix-value")).to_contain_text(trust)
 
 
+def test_intervals_claim_what_their_kind_allows(server: Served, page: Page) -> None:
+    study, view = view_after(server, 90)
+    for kind, trust in (("proved", "95%"), ("asymptotic", "95%, as outcomes become many"), ("none", "not proved")):
+        view["intervals"]["kind"] = kind
+        show_view(page, study, view)
+        label = page.get_by_role("img", name=re.compile("^Reward by arm")).get_attribute("aria-label")
+        assert label is not None
+        assert label.count(f"({trust})") == len(WORLD)
+        expect(panel_of(page, "Cost of each arm")).to_contain_text(f"with those of the rewards ({trust})")
+        for title in ("Reward of each arm", "Feasible mixes"):
+            if kind == "none":
+                expect(panel_of(page, title)).to_contain_text("while an outcome is outside what is declared")
+                expect(panel_of(page, title)).not_to_contain_text("with confidence")
+            else:
+                expect(panel_of(page, title)).to_contain_text(f"with confidence {trust}.")
+
+
+def test_what_is_declared_is_shown_and_no_interval_leaves_it(server: Served, page: Page) -> None:
+    study = create_study(
+        server,
+        reward_std=None,
+        reward_range=[-1, 3],
+        constraints=[
+            {"name": "price", "bound": 1.0, "range": [-2, 20], "cap": True},
+            {"name": "risk", "bound": 1.0},
+            {"name": "failures", "bound": 1.0},  # which never vary: nothing bounds their mean
+        ],
+    )
+    for one in server.post(f"/studies/{study}/ask", {"n": 12}).json()["trials"]:
+        tell = {"trial": one["id"], "reward": 0.5, "costs": {"price": 1, "risk": one["id"] % 3, "failures": 0}}
+        server.post(f"/studies/{study}/tell", {"tells": [tell]}).raise_for_status()
+    open_study(page, study)
+    expect(panel_of(page, "Reward of each arm")).to_contain_text("Declared: range -1 to 3.")
+    costs = panel_of(page, "Cost of each arm")
+    expect(costs).to_contain_text("Declared: range -2 to 20, larger values cut.")
+    expect(costs).to_contain_text("Nothing is declared: the variance is estimated.")
+    expect(panel_of(page, "Reward of each arm")).to_contain_text("with confidence 95%, as outcomes become many")
+    intervals = Feeder(server, study).view()["intervals"]
+    assert intervals["costs"]["failures"]["small"] == {"mean": 0.0, "low": None, "high": None}
+    assert all(-1.0 <= one["low"] < one["high"] <= 3.0 for one in intervals["reward"].values())
+    assert all(-2.0 <= one["low"] < one["high"] <= 20.0 for one in intervals["costs"]["price"].values())
+
+
+def test_many_refusals_are_one_line_of_the_log(server: Served, page: Page) -> None:
+    study = create_study(server, reward_std=None, reward_range=[0, 1], constraints=[])
+    for one in server.post(f"/studies/{study}/ask", {"n": 5}).json()["trials"]:
+        assert server.post(f"/studies/{study}/tell", {"tells": [{"trial": one["id"], "reward": 50}]}).status_code == 422
+    open_study(page, study)
+    expect(page.locator(".log")).to_contain_text("5 outcomes refused: outside what is declared:")
+    expect(page.locator(".state-detail")).to_contain_text("Refused: trial 5 of")
+    expect(page.locator(".state-detail")).to_contain_text("or larger values are cut (polyarm study cap).")
+
+
 def test_a_confidence_is_never_rounded_up(server: Served, page: Page) -> None:
     page.goto("/")
     shown = page.evaluate(
@@ -744,6 +815,8 @@ def test_the_form_states_ranges_caps_and_nothing_at_all(server: Served, page: Pa
     quality.get_by_label("Costs are").select_option("estimated")
     expect(quality.get_by_label("Largest cost")).to_be_hidden()
     expect(quality.get_by_label("Noise of a cost (std)")).to_be_hidden()
+    expect(quality).to_contain_text("the answer is asymptotic, not proved")
+    expect(page.get_by_role("group", name="Reward")).to_contain_text("the mean of the values after the cut")
     submit = page.get_by_role("button", name="Create the study")
     submit.click()
     largest = price.get_by_label("Largest cost")

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from polyarm import (
     Breaker,
+    Constraint,
     InvalidInput,
     NotYet,
     OutsideDeclaration,
@@ -24,7 +25,7 @@ from polyarm import (
 from polyarm.cli.main import app
 from polyarm.studies import study as study_module
 from polyarm.studies.projection import COMPLETE, EXPIRED, PENDING
-from studies.worlds import Clock, execute, ranged, start
+from studies.worlds import Clock, execute, make_problem, ranged, start
 
 ALLOWED = (0.5, {"price": 3.0, "latency": 0.2})
 
@@ -335,6 +336,29 @@ def test_while_something_is_contradicted_nothing_is_proved(sqlite: str) -> None:
     assert state_of(study) == "answered"
     assert study.recommend().claims.proved
     assert study.certificate().document
+
+
+@pytest.mark.parametrize(
+    ("declared", "label"),
+    [
+        ({"std": 0.3}, "proved"),
+        ({"range": (0.0, 3.0)}, "proved"),
+        ({"range": (0.0, 3.0), "cap": True}, "proved"),  # what exceeds the bound after the cut does so before it
+        ({}, "asymptotic"),
+    ],
+)
+def test_an_alarm_claims_no_more_than_its_account(sqlite: str, declared: dict[str, Any], label: str) -> None:
+    price = Constraint(name="price", bound=0.4, **declared)
+    breaker = Breaker(control={"small": 0.75, "medium": 0.25})
+    study, costs = start(sqlite, "certex", make_problem(r=0.01, constraints=[price]), breaker=breaker), [0.0, 0.9, 2.2]
+    for _ in range(150):
+        if study.status().tripped is not None:
+            break
+        told = [(trial, 0.5, [costs[trial.arm_index] + 0.1 * (trial.id % 7)]) for trial in study.ask(20)]
+        study.tell_many(told)
+    alarm = study.status().alarm
+    assert alarm is not None
+    assert alarm.label == label
 
 
 def test_an_alarm_is_not_proved_while_something_is_contradicted(sqlite: str) -> None:

@@ -216,8 +216,8 @@ def test_worse_rewards_of_the_blocks_prove_nothing(document: dict[str, Any]) -> 
         pytest.skip("no blocks")
     worse, noisier = copy.deepcopy(document), copy.deepcopy(document)
     for block in worse["blocks"]:
-        guesses = block["guesses"]["reward"]
-        block["guesses"]["reward"] = [x - share for x, share in zip(guesses, block["answer"], strict=True)]
+        guesses = block["guesses"]["reward"]  # so much worse that means stay within a declared range
+        block["guesses"]["reward"] = [x - 0.3 * share for x, share in zip(guesses, block["answer"], strict=True)]
     for block in noisier["blocks"]:
         block["second"]["reward"] = [x + 100.0 for x in block["second"]["reward"]]
         block["fourth"]["reward"] = [x + 1e5 for x in block["fourth"]["reward"]]
@@ -226,6 +226,16 @@ def test_worse_rewards_of_the_blocks_prove_nothing(document: dict[str, Any]) -> 
     assert any("do not pass the test" in fault for fault in verify_certificate(worse).faults)
     if document["problem"]["reward_std"] is None:  # otherwise what was measured of the variance does not matter
         assert any("do not pass the test" in fault for fault in verify_certificate(noisier).faults)
+
+
+def test_means_outside_a_declared_range_are_refused(document: dict[str, Any]) -> None:
+    if "blocks" not in document or document["problem"]["reward_range"] is None:
+        pytest.skip("no range")
+    forged = copy.deepcopy(document)
+    forged["blocks"][1]["guesses"]["reward"][0] -= 1.0
+    forged["checksum"] = _checksum(forged)
+    says = "blocks.1: mean rewards outside their declared range, which no outcomes can give"
+    assert says in verify_certificate(forged).faults
 
 
 def test_a_mix_that_the_statistics_do_not_support_is_refused(document: dict[str, Any]) -> None:

@@ -217,6 +217,63 @@ def rows_of(costs: FloatArray) -> FloatArray:
     return np.asarray(SIGNS[:, None] * (costs - BOUNDS[:, None]))
 
 
+def test_ends_stay_within_a_declared_range() -> None:
+    """Of few outcomes the intervals are wider than the range: no mean is beyond it, and no set follows from one."""
+    problem = Problem(
+        arms=("a", "b"),
+        reward_range=(0.0, 1.0),
+        delta=0.1,
+        r=0.1,
+        constraints=(
+            Constraint(name="price", bound=4.0, range=((0.0, 20.0), (0.0, 30.0))),
+            Constraint(name="quality", bound=-1.0, sense=">=", range=(-2.0, 3.0)),
+        ),
+    )
+    session = make_explorer("certex", problem, seed=1)
+    for step in range(8):
+        session.tell(session.ask(), 0.5 + 0.1 * (step % 3), [5.0 + step % 4, 1.0])
+    found = find_intervals(session)
+    assert (found.rewards - found.reward_widths).min() < 0.0
+    assert found.reward_ends.tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    assert found.cost_ends.tolist() == [[[0.0, 0.0], [-2.0, -2.0]], [[20.0, 30.0], [3.0, 3.0]]]
+    assert found.kind == "proved"
+    regions = find_regions(problem, found)
+    assert regions is not None
+    assert len(regions.optimistic) == 2, "at best every mix fits"
+    assert len(regions.pessimistic) == 0
+
+
+def test_intervals_that_rest_on_an_estimated_variance_are_asymptotic() -> None:
+    problem = Problem(
+        arms=("a", "b"), reward_std=0.3, delta=0.1, r=0.1, constraints=(Constraint(name="price", bound=1.0),)
+    )
+    session = make_explorer("certex", problem, seed=1)
+    for step in range(8):
+        session.tell(session.ask(), 0.5, [1.0 + step % 3])
+    found = find_intervals(session)
+    assert found.kind == "asymptotic"
+    assert np.all(np.isfinite(found.cost_ends)), "without a range there is no end but that of the interval"
+
+
+@pytest.mark.parametrize("sense", ["<=", ">="])
+def test_the_sets_where_a_cost_has_never_varied(sense: str) -> None:
+    """Nothing is known of it: at best every mix fits, at worst none that has that arm."""
+    price = Constraint(name="price", bound=4.0, sense=sense)  # type: ignore[arg-type]
+    problem = Problem(arms=("a", "b"), reward_range=(0.0, 1.0), delta=0.1, r=0.1, constraints=(price,))
+    session = make_explorer("certex", problem, seed=1)
+    fits, varied = (0.0, 1.0) if sense == "<=" else (8.0, 7.0)
+    for step in range(400):
+        arm = session.ask()
+        session.tell(arm, 0.5 + 0.01 * (step % 3), [fits if arm == 0 else (fits, varied)[step % 2]])
+    found = find_intervals(session)
+    assert np.isinf(found.cost_widths).tolist() == [[True, False]]
+    regions = find_regions(problem, found)
+    assert regions is not None
+    assert regions.estimated[:, 0].tolist() == regions.optimistic[:, 0].tolist() == [1.0, 0.0]
+    assert regions.pessimistic[:, 0].min() == 0.0
+    assert regions.pessimistic[:, 0].max() < 1e-3
+
+
 def test_the_true_set_lies_between_the_pessimistic_and_the_optimistic_one() -> None:
     problem, rng = make_problem(), np.random.default_rng(2)
     found = find_intervals(explore(problem, 3_000, 5)[0])

@@ -276,10 +276,10 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
     how = f"asked for {result.exhausted_arm!r}, which has no rows left,"
     if result.status != EXHAUSTED:
         how = _ENDINGS[result.status]
-    if answer is None:
-        found = "no mix, as some arm has no outcome yet or no mix satisfies the constraints as estimated so far"
-    else:
+    if answer is not None:
         found = describe_test(session)
+    else:
+        found = "no mix" if session.infeasible else f"no mix, as {session.why_no_mix()}"
     text = f"{name} on {log} (seed {session.seed}) {how} after {result.steps:,} rows: {found}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     if answer is not None:

@@ -8,7 +8,8 @@ from polyarm.rules.settings import RoundSettings
 from polyarm.stops.settings import CertifiedSettings
 
 _STYLISED = "stylised thresholds, without a proof"
-_ESTIMATED = "some variances are estimated; declare a range or a std for a proof"
+#: Why a claim is asymptotic.
+ESTIMATED = "some variances are estimated; declare a range or a std for a proof"
 _NOT_STOPPED = "the explorer has not stopped"
 
 
@@ -73,7 +74,7 @@ def _certified(
 ) -> Claim:
     """A claim that the certified rule has earned."""
     kind = kind_of_bounds(problem, settings, rows_only)
-    why = {"stylised": _STYLISED, "asymptotic": _ESTIMATED}.get(kind)
+    why = {"stylised": _STYLISED, "asymptotic": ESTIMATED}.get(kind)
     return Claim(about, kind, text, 1.0 - problem.delta, why=why, cut=cut)
 
 

@@ -387,18 +387,23 @@ class Session:
         safe = self.safe_mix()
         return self.policy if safe is None else safe
 
+    def why_no_mix(self) -> str:
+        """Say why there is no mix to show, while there is none and the exploration goes on."""
+        if self._unpulled():
+            return f"{self._unpulled()} arms have not been pulled once"
+        if self.stop is not None and self.stop.state.now.reviews == 0:
+            due = int(self.round.now.due)
+            return f"the explorer first looks at the data after {due} pulls, and {self.steps} were told"
+        return "no mix satisfies the constraints as estimated so far"
+
     def recommend(self) -> Recommendation:
         """Return the current mix and its estimates; works before the explorer stops, and says so."""
         if self.infeasible:
             raise NoFeasibleMix(self.claim_infeasible().sentence)
-        if self._unpulled():
-            raise NotYet(f"nothing to recommend yet: {self._unpulled()} arms have not been pulled once")
-        safe = None if self.stopped else self.safe_mix()
+        safe = None if self.stopped or self._unpulled() else self.safe_mix()
         policy = self.policy if safe is None else safe
         if policy is None:
-            raise NotYet(
-                "nothing to recommend yet: no mix satisfies the constraints as estimated so far; keep sampling"
-            )
+            raise NotYet(f"nothing to recommend yet: {self.why_no_mix()}; keep sampling")
         value, slack = float(self.round.estimates.mu_hat @ policy), self.estimated_slack(policy)
         slack_low = value_interval = None
         if self.certified:

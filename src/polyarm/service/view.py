@@ -31,14 +31,22 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
         "problem": {
             "arms": list(problem.arms),
             "constraints": [
-                {"name": c.name, "sense": c.sense, "bound": c.bound, "known": c.known} for c in problem.constraints
+                {
+                    "name": c.name,
+                    "sense": c.sense,
+                    "bound": c.bound,
+                    "known": c.known,
+                    "declared": None if c.known else str(c.account),
+                }
+                for c in problem.constraints
             ],
             "delta": problem.delta,
             "r": problem.r,
             "family": problem.reward_family,
+            "declared": str(problem.reward_account),
         },
         "mix": describe_mix(moment).model_dump(),
-        "intervals": _describe_intervals(problem, intervals),
+        "intervals": _describe_intervals(problem, intervals, moment.contradiction),
         "prices": _describe_prices(problem, intervals),
         "trace": _describe_trace(problem, moment),
         "region": _describe_region(problem, intervals),
@@ -59,17 +67,20 @@ def describe_mix(moment: Moment) -> Mix:
         return Mix(kind="none", why=str(error))
 
 
-def _describe_intervals(problem: Problem, intervals: Intervals) -> dict[str, Any]:
-    def by_arm(means: FloatArray, widths: FloatArray) -> dict[str, Any]:
+def _describe_intervals(problem: Problem, intervals: Intervals, contradiction: str | None) -> dict[str, Any]:
+    def by_arm(means: FloatArray, ends: FloatArray) -> dict[str, Any]:
         return {
-            arm: None if math.isnan(mean) else {"mean": mean, "low": finite(mean - width), "high": finite(mean + width)}
-            for arm, mean, width in zip(problem.arms, means.tolist(), widths.tolist(), strict=True)
+            arm: None if math.isnan(mean) else {"mean": mean, "low": finite(low), "high": finite(high)}
+            for arm, mean, low, high in zip(problem.arms, means.tolist(), *ends.tolist(), strict=True)
         }
 
-    costs = zip(problem.constraints, intervals.costs, intervals.cost_widths, strict=True)
     return {
-        "reward": by_arm(intervals.rewards, intervals.reward_widths),
-        "costs": {constraint.name: by_arm(means, widths) for constraint, means, widths in costs},
+        "kind": intervals.kind if contradiction is None else "none",
+        "reward": by_arm(intervals.rewards, intervals.reward_ends),
+        "costs": {
+            constraint.name: by_arm(intervals.costs[i], intervals.cost_ends[:, i])
+            for i, constraint in enumerate(problem.constraints)
+        },
     }
 
 

@@ -8,6 +8,7 @@ from pydantic import WithJsonSchema
 
 from polyarm._json import finite
 from polyarm.claims import SAMPLING, Claim
+from polyarm.engine.claims import ESTIMATED
 from polyarm.engine.session import Session
 from polyarm.studies.projection import ARCHIVED, STOPPED
 from polyarm.studies.state import StudyState
@@ -145,7 +146,7 @@ def _describe_contradictions(state: StudyState) -> Iterator[str]:
         refused = state.refused[trial]
         yield f"trial {trial} of {arms[refused['arm']]!r}: {'; '.join(refused['why'])}"
     if len(trials) > _MOST_CONTRADICTIONS:
-        yield f"and {len(trials) - _MOST_CONTRADICTIONS} more trials"
+        yield f"{len(trials) - _MOST_CONTRADICTIONS} more trials"
 
 
 def _count_capped(session: Session) -> dict[str, dict[str, int]]:
@@ -173,9 +174,20 @@ def claim_alarm(state: StudyState) -> Claim | None:
     """Return what the breaker has proved, while it is tripped."""
     if state.tripped is None:
         return None
-    broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in state.tripped.items())
-    confidence, assumptions = 1.0 - state.session.problem.delta, tuple(state.assumptions())
-    claim = Claim(SAMPLING, "proved", f"the sampling breaks {broken}", confidence, assumptions)
+    problem, tripped = state.session.problem, state.tripped
+    broken = ", ".join(f"{name} by at least {x:.4g}" for name, x in tripped.items())
+    rows = [c for c in problem.constraints if c.name in tripped]
+    estimated = any(c.account.kind == "estimated" for c in rows)
+    claim = Claim(
+        SAMPLING,
+        "asymptotic" if estimated else "proved",
+        f"the sampling breaks {broken}",
+        1.0 - problem.delta,
+        tuple(state.assumptions()),
+        why=ESTIMATED if estimated else None,
+        # A cost that must not exceed its bound is at least what it is after the cut; one that must reach it is not.
+        cut=any(c.cap and c.sense == ">=" for c in rows),
+    )
     return withhold(claim, state.contradiction)
 
 

@@ -3,7 +3,7 @@
 import { createStudy, getExplorers } from "./api.js";
 import { numberField, selectField, textField } from "./create/fields.js";
 import { readForm } from "./create/read_form.js";
-import { BEYOND, makeArmRows, makeConstraintRows, makeControlFields } from "./create/rows.js";
+import { BEYOND, describeDeclaration, makeArmRows, makeConstraintRows, makeControlFields } from "./create/rows.js";
 import { findField } from "./create/server_faults.js";
 import { el } from "./dom.js";
 import { countOf } from "./format.js";
@@ -88,6 +88,7 @@ function makeForm(explorers) {
     rewardLow: numberField("Least reward", { value: "0" }),
     rewardHigh: numberField("Largest reward", { value: "1" }),
     rewardCap: selectField("Rewards above that are", BEYOND),
+    rewardNote: { node: el("p", { class: "muted small" }) },
     delta: numberField("Error probability delta", { value: "0.05", hint: "0.05 is a confidence of 95%" }),
     r: numberField("Tolerance r", {
       value: "0.05",
@@ -99,19 +100,23 @@ function makeForm(explorers) {
       "Unit",
       ["hours", "minutes", "days"].map((unit) => [unit, unit]),
     ),
-    noise: selectField("Reward and costs of one trial are", [
-      ["correlated", "perhaps correlated (safe)"],
-      ["independent", "independent"],
-    ]),
     seed: textField("Seed", { inputmode: "numeric", hint: "a whole number; empty: drawn at random" }),
     control,
   };
-  form.family.input.addEventListener("change", () => showRewardFields(form));
+  for (const { input } of [form.family, form.rewardCap]) input.addEventListener("change", () => showRewardFields(form));
   showRewardFields(form);
   return form;
 }
 
-function showRewardFields({ family, rewardStd, rewardLow, rewardHigh, rewardCap }) {
+/** Families that say nothing of the variance but what is estimated. */
+const ESTIMATED = ["estimated", "poisson", "exponential"];
+
+function showRewardFields({ family, rewardStd, rewardLow, rewardHigh, rewardCap, rewardNote: { node: note } }) {
+  note.textContent = describeDeclaration(
+    ESTIMATED.includes(family.value),
+    family.value === "bounded" ? rewardCap.value : null,
+  );
+  note.hidden = note.textContent === "";
   rewardStd.node.hidden = family.value !== "gaussian";
   for (const { node } of [rewardLow, rewardHigh, rewardCap]) node.hidden = family.value !== "bounded";
 }
@@ -124,7 +129,11 @@ function layOut(form) {
   return [
     group("Study", columns(form.name, form.explorer)),
     rows(form.arms),
-    group("Reward", columns(form.family, form.rewardStd, form.rewardLow, form.rewardHigh, form.rewardCap)),
+    group(
+      "Reward",
+      columns(form.family, form.rewardStd, form.rewardLow, form.rewardHigh, form.rewardCap),
+      form.rewardNote.node,
+    ),
     rows(form.constraints),
     group("Confidence", columns(form.delta, form.r)),
     el(
@@ -138,7 +147,6 @@ function layOut(form) {
           "div",
           { class: "columns" },
           el("div", { class: "lease-row" }, form.lease.node, form.leaseUnit.node),
-          form.noise.node,
           form.seed.node,
         ),
         el("h2", {}, "Circuit breaker"),

@@ -17,7 +17,6 @@ export function readForm(form, explorers) {
     ...readReward(form, arms.length, refuse),
     delta: readNumber(form.delta, refuse, (x) => x > 0 && x < 1, "between 0 and 1, like 0.05"),
     r: readNumber(form.r, refuse, (x) => x >= 0, "0 or more, like 0.05"),
-    noise: form.noise.value,
     constraints: readConstraints(form.constraints.rows, arms.length, refuse),
   };
   checkExplorer(form, problem, explorers, refuse);

@@ -29,7 +29,6 @@ function findInProblem(form, part, index, leaf) {
     reward_cap: form.rewardCap,
     delta: form.delta,
     r: form.r,
-    noise: form.noise,
   };
   return single[part] ?? null;
 }

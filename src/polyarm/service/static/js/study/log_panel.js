@@ -50,6 +50,7 @@ const RUNS = {
   told: (count) => `${countOf(count, "tell")} recorded`,
   observed: (count) => `${countOf(count, "outcome")} observed, not asked for`,
   expired: (count) => `${countOf(count, "trial")} given up: not told in time`,
+  refused: (count) => `${countOf(count, "outcome")} refused: outside what is declared`,
 };
 
 function describeRun(run, arms) {

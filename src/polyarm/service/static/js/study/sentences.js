@@ -9,7 +9,15 @@ import {
   formatRough,
   listWords,
 } from "../format.js";
-import { describeClaim, describeProviso, isProvedClaim, readClaims } from "./claims.js";
+import {
+  ASYMPTOTIC,
+  describeClaim,
+  describeProviso,
+  labelClaim,
+  NOT_PROVED,
+  OF_CUT_VALUES,
+  readClaims,
+} from "./claims.js";
 
 /** What the study looks for. */
 export function describeQuestion({ arms, constraints, delta, r }) {
@@ -49,14 +57,15 @@ function tripped({ status }) {
 function contradicted({ status }) {
   return {
     headline: "Contradicted: an outcome is outside what is declared, so nothing is proved",
-    detail: `${status.contradictions.join(". ")}.`,
+    detail:
+      `Refused: ${status.contradictions.join(". Refused: ")}. It stays so until every such trial is told an allowed ` +
+      "value, or larger values are cut (polyarm study cap).",
   };
 }
 
 function describeAlarm(status) {
   const { alarm } = status;
-  const how = isProvedClaim(alarm) ? "Proved" : "Not proved";
-  return `${how}: ${describeClaim(alarm)}${describeProviso(status)}.`;
+  return `${asHeading(labelClaim(alarm))}: ${describeClaim(alarm)}${describeProviso(status)}.`;
 }
 
 function stopped({ status }) {
@@ -70,7 +79,13 @@ function answered(view) {
   const after = countOf(view.status.used, "outcome");
   const { proved, missing, assumed } = readClaims(view);
   if (missing.length > 0) {
-    return { headline: `Answered with ${after}, but not proved`, detail: `Not proved: ${missing[0]}.` };
+    const [{ label, words }] = missing;
+    const headlines = {
+      [NOT_PROVED]: `Answered with ${after}, but not proved`,
+      [ASYMPTOTIC]: `Answered with ${after}: asymptotic, not proved`,
+      [OF_CUT_VALUES]: `Answered: proved of cut values with ${after}`,
+    };
+    return { headline: headlines[label], detail: `${asHeading(label)}: ${words}.` };
   }
   const proviso = assumed.length === 0 ? "Proved" : "Proved, if what is assumed below holds";
   return { headline: `Answered: proved with ${after}`, detail: `${proviso}: ${proved.join("; ")}.` };
@@ -78,7 +93,8 @@ function answered(view) {
 
 function infeasible(view) {
   const { missing, assumed } = readClaims(view);
-  const how = missing.length === 0 ? "proved" : "it seems (not proved)";
+  const label = missing[0]?.label ?? "proved";
+  const how = label === "proved" || label === OF_CUT_VALUES ? label : `it seems (${label})`;
   const hint = describeSuspects(view);
   return {
     headline: `Infeasible: ${how} with ${countOf(view.status.used, "outcome")} that no mix satisfies every constraint`,
@@ -98,6 +114,10 @@ function archived({ status }) {
     headline: "Archived: no trials, no outcomes",
     detail: `${countOf(status.used, "outcome")} used. Resume to open it again.`,
   };
+}
+
+function asHeading(label) {
+  return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }
 
 /** "price by at least 0.12" */

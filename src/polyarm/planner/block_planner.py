@@ -39,8 +39,9 @@ from polyarm.round import schedule_next
 LEAST_SHARE = 1e-5
 #: No arm's planned share of the pulls falls below this, or below this part of an equal share.
 _LEAST_ALLOCATION, _LEAST_PART = 0.004, 0.1
-#: Claims this close to the least one, in logarithms, are climbed; the others are looked at again every few steps.
-_ACTIVE, _RECHECK = 0.6, 6
+#: Claims this close to the least one, in logarithms, are climbed; the others are looked at again every few steps. A
+#: climb that has risen by less than the last number since then is over.
+_ACTIVE, _RECHECK, _FLAT = 0.6, 6, -1.0
 #: The most claims that one step looks at, and how they are weighed.
 _BUNDLE = 32
 _WEIGHINGS, _WEIGHED = 200, 1e-4
@@ -320,6 +321,7 @@ def climb_blocks(
     for iteration in range(effort.iterations + 1):
         if iteration % _RECHECK == 0 or iteration == effort.iterations:
             least = _survey(prospect, start, allocation, answer, work)
+            risen = least - safe
             if least >= safe:
                 safe = least
                 _copy(allocation, climbing.safe_allocation)
@@ -327,7 +329,7 @@ def climb_blocks(
             else:  # a witness that was left out is in the way: go back, and climb with it
                 _copy(climbing.safe_allocation, allocation)
                 _copy(climbing.safe_answer, answer)
-            if iteration == effort.iterations:
+            if iteration == effort.iterations or 0.0 <= risen < _FLAT:
                 break
             fresh = True
         if fresh:
@@ -351,11 +353,14 @@ def climb_blocks(
 
 
 class BlockPlanNow(Scalars):
-    """`fresh` pulls that a plan from nothing needs; `left` pulls that the nearest start still needs; pulls at which a
-    plan is made afresh, and at which the stop is expected."""
+    """`fresh` pulls that a plan from nothing needs; `nearest` to a proof of all starts (-1: none yet), and the pulls
+    `left` that it still needs; pulls at which plans are improved, and made afresh, and at which the stop is expected.
+    """
 
     fresh: float
+    nearest: int
     left: float
+    next_plan: float
     next_challenger: float
     expected_stop: float
 
@@ -375,7 +380,7 @@ class BlockPlan:
 def make_block_plan(n_arms: int) -> BlockPlan:
     """Allocate plans that sample and answer evenly."""
     even = np.full(n_arms, 1.0 / n_arms)
-    now = BlockPlanNow(fresh=1000.0, next_challenger=0.0, expected_stop=4.0 * n_arms)
+    now = BlockPlanNow(fresh=1000.0, nearest=-1, expected_stop=4.0 * n_arms)
     return BlockPlan(now, even.copy(), even.copy(), even.copy(), even.copy(), np.full(1, _FRESH))
 
 
@@ -418,8 +423,8 @@ class BlockPlanner:
         expect_spread(self._estimates, self._model, prospect.variances, prospect.kurtoses)
         look_ahead(prospect, guesses)
 
-    def replan(self, steps: int, cautious: FloatArray | None, n_begun: int) -> int:
-        """Improve the plans after so many pulls; returns the start that is nearest to a proof, -1 before there is one.
+    def replan(self, steps: int, cautious: FloatArray | None, n_begun: int) -> None:
+        """Improve the plans after so many pulls, and note which start is nearest to a proof.
 
         `cautious` is a cautious answer if there is one, `n_begun` how many starts were made.
         """
@@ -427,12 +432,12 @@ class BlockPlanner:
         self._plan_afresh(steps, cautious)
         plan.allocation[:], plan.answer[:] = plan.fresh_allocation, plan.fresh_answer
         nearest, plan.now.left = self._find_nearest(n_begun)
+        plan.now.nearest = nearest
         if nearest >= 0:
             self._plan_rest(nearest)
         begun = 0.0 if nearest < 0 else self._starts[nearest].terms.begun + self._starts[nearest].terms.weight
         left = plan.now.left if nearest >= 0 else plan.now.fresh
         plan.now.expected_stop = max(begun + left if nearest >= 0 else steps + left, float(steps))
-        return nearest
 
     def _climb(self, number: int, total: float, recalls: bool, iterations: int, plan: tuple[FloatArray, ...]) -> float:
         """Climb from (allocation, answer, length) for so many pulls to come, after a start or from nothing."""

@@ -39,12 +39,11 @@ from polyarm.round import schedule_next
 LEAST_SHARE = 1e-5
 #: No arm's planned share of the pulls falls below this, or below this part of an equal share.
 _LEAST_ALLOCATION, _LEAST_PART = 0.004, 0.1
-#: Claims this close to the least one, in logarithms, are climbed; the others are looked at again every few steps. A
-#: climb that has risen by less than the last number since then is over.
-_ACTIVE, _RECHECK, _FLAT = 0.6, 6, -1.0
+#: Claims this close to the least one, in logarithms, are climbed; the others are looked at again every few steps.
+_ACTIVE, _RECHECK = 0.6, 6
 #: The most claims that one step looks at, and how they are weighed.
-_BUNDLE = 32
-_WEIGHINGS, _WEIGHED = 200, 1e-4
+_BUNDLE = 20
+_WEIGHINGS, _WEIGHED = 80, 1e-4
 #: Steps tried for a plan from nothing, for a challenger, and for what remains.
 _ITERATIONS, _CHALLENGER_ITERATIONS, _REST_ITERATIONS = 18, 36, 12
 #: Lengths of steps: a fresh one, near a plan, the least and the largest; how they grow and shrink; and how far a
@@ -58,7 +57,7 @@ _BLEND = 0.03
 _CHALLENGER_GROWTH = 0.1
 #: Forecasts move by at most these factors (in logarithms) in one go, and are settled when they move by less than this.
 _FAR, _NEAR, _NEARER, _SETTLED = 1.5, 0.5, 0.3, 0.02
-_FORECAST_ROUNDS, _REST_ROUNDS = 6, 3
+_FRESH_ROUNDS, _FORECAST_ROUNDS, _REST_ROUNDS = 2, 6, 3
 #: Of a start, at least this share of what has been earned is still planned for: less would tie the plan to its luck.
 _LEAST_REST = 0.3
 _FARTHEST = 1e12
@@ -321,7 +320,6 @@ def climb_blocks(
     for iteration in range(effort.iterations + 1):
         if iteration % _RECHECK == 0 or iteration == effort.iterations:
             least = _survey(prospect, start, allocation, answer, work)
-            risen = least - safe
             if least >= safe:
                 safe = least
                 _copy(allocation, climbing.safe_allocation)
@@ -329,7 +327,7 @@ def climb_blocks(
             else:  # a witness that was left out is in the way: go back, and climb with it
                 _copy(climbing.safe_allocation, allocation)
                 _copy(climbing.safe_answer, answer)
-            if iteration == effort.iterations or 0.0 <= risen < _FLAT:
+            if iteration == effort.iterations:
                 break
             fresh = True
         if fresh:
@@ -456,7 +454,7 @@ class BlockPlanner:
             plan.fresh_answer[:] = (1.0 - _BLEND) * cautious + _BLEND / cautious.size
             plan.fresh_allocation[:] = 0.5 * plan.fresh_answer + 0.5 / cautious.size
         fresh = (plan.fresh_allocation, plan.fresh_answer, plan.length)
-        for turn in range(2):
+        for turn in range(_FRESH_ROUNDS if now.nearest < 0 else 1):
             plan.length[:] = max(plan.length[0], _FRESH_NEAR)
             found = self._climb(0, now.fresh, False, _ITERATIONS, fresh)
             if turn == 0 and cautious is not None and steps >= now.next_challenger:

@@ -11,8 +11,8 @@ Parts w_k that count together are added. Of parts that count alone a witness' va
 
 .. math:: \phi = c + \frac{c}{\alpha} \Bigl( \log \sum_k e^{a_k (w_k/c - 1)} - \log(1 + \sum_k e^{-a_k}) \Bigr) > c ,
 
-which is convex in the parts, so it lies above its tangents, too; alpha > 0 is the least a_k less the logarithm of their
-number, which makes phi at most the value where it is below c. All in all the right side is linear in q, and its least
+which is convex in the parts, so it lies above its tangents, too; alpha is the least a_k. (Where phi is below c, the value
+is at least c + (phi - c) alpha / (alpha - log m), with m parts.) All in all the right side is linear in q, and its least
 value over the mixes of a box is found exactly, by giving to the arms with the lowest slopes as much as they may have. So
 the bound of a box holds *for any* tangent: inexact inner solves can only make a search longer, never wrong. (A known
 row has n = 0: any price will do.)
@@ -53,8 +53,8 @@ _FLAT = 1e-2
 _NEWTON_STEPS = 40
 #: The least variance, as a share of the smallest one possible, or of the smallest variance of an arm.
 _LEAST_LENGTH = 1e-6
-#: The least alpha.
-_LEAST_ALPHA = 0.1
+#: The least alpha - log m, and what stands for more than the cut.
+_LEAST_RISE, _JUST_ABOVE = 0.1, 1.0 + 1e-12
 #: Breaking a known row by this share of its largest entry costs half of what is to be exceeded, at first.
 _SOFTNESS = 0.05
 #: ... and after every look from a mix that breaks it this many times more.
@@ -74,11 +74,13 @@ _RATIO_SLACK, _RATIO_STEP, _RATIO_STEPS = 1.0 + 1e-9, 1.02, 200
 
 class CutTerms(Scalars):
     """`cut` is the c, `spare` the second logarithm and `alpha` the alpha of parts that count alone; `cut` is 0 where
-    parts count together. `offset` is the part of a tangent that does not depend on prices."""
+    parts count together. `dilution` is alpha / (alpha - log m); `offset` the part of a tangent that does not depend on
+    prices."""
 
     cut: float
     spare: float
     alpha: float
+    dilution: float
     offset: float
 
 
@@ -251,7 +253,7 @@ def set_cut(evidence: Evidence, cut: float, cuts: Cuts) -> None:
             number += 1
     if number > 0:
         terms.cut, terms.spare = cut, math.log1p(spare)
-        terms.alpha = max(least - math.log(number), _LEAST_ALPHA)
+        terms.alpha, terms.dilution = least, least / max(least - math.log(number), _LEAST_RISE)
 
 
 @kernel
@@ -533,18 +535,22 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
     cuts, look, box = work.cuts, work.look, work.box
     set_cut(evidence, cut, cuts)
     release_prices(look)
+    reached = 0.0
     for turn in range(_ROUNDS):
         look_from(box.mix, cuts, look)
         here = write_tangent(scale, cuts, look)
-        before = lower
-        lower = max(lower, _bound(cuts, look, box))
+        found = _bound(cuts, look, box)
+        risen, reached, certain = found - reached, max(found, reached), found
+        if cuts.terms.cut > 0.0:  # beyond the cut phi bounds nothing: only that the cut is exceeded is certain
+            certain = cut * _JUST_ABOVE if found > cut else max(cut + (found - cut) * cuts.terms.dilution, 0.0)
+        lower = max(lower, certain)
         broken = False
         for k in range(look.x.size):
             # While the mix breaks a known row and its price may still rise, there are better prices.
             broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.x_sizes[k])
-        hopeless = here <= (1.0 - _TOO_LOW) * cut and here - lower < _NEARLY_BEST * (cut - lower)
-        stalled = cuts.terms.cut > 0.0 and turn > 1 and lower - before < _GOOD_PRICES * scale
-        settled = hopeless or stalled or here - lower < _GOOD_PRICES * scale
+        hopeless = here <= (1.0 - _TOO_LOW) * cut and here - reached < _NEARLY_BEST * (cut - reached)
+        stalled = cuts.terms.cut > 0.0 and turn > 1 and risen < _GOOD_PRICES * scale
+        settled = hopeless or stalled or here - reached < _GOOD_PRICES * scale
         if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
             break
         if turn > 0:

@@ -35,8 +35,8 @@ TOGETHER = 0  # their sum; what it must exceed is up to who asks
 FIXED = 1  # alone: D^2 / (2 S) must reach `levels`
 MIXED = 2  # alone: the mixture of `certify.lemma` must reach exp(`levels`)
 
-#: Steps of Newton's method towards the value of a witness.
-_ROOT_STEPS = 4
+#: Steps of Newton's method towards the value of a witness, and how exact it is.
+_ROOT_STEPS, _ROOT_ACCURACY = 30, 1e-10
 
 
 class EvidenceTerms(Scalars):
@@ -150,21 +150,22 @@ def steepness_of(evidence: Evidence, k: int, v: int, ratio: float) -> float:
 def coordinate_value(evidence: Evidence, k: int, q: FloatArray) -> float:
     """D^2/(z^2 S) of a coordinate at a witness, or D^2/(2 S) where coordinates count together; zero for D <= 0.
 
-    Notes the steepness, too, unless the value is zero.
+    Notes the steepness of one that counts alone, too.
     """
+    evidence.steeps[k] = np.inf
     v = choose_variant(evidence, k, q)
     if v < 0:
         return 0.0
     statistic, variance, prior = statistic_at(evidence, k, v, q)
-    if not statistic > 0.0 or math.isnan(variance):
-        return 0.0
-    if variance <= 1e-300:
-        return np.inf
+    if not variance > 1e-300:
+        return np.inf if variance <= 1e-300 and statistic > 0.0 else 0.0
     if evidence.terms.kind == TOGETHER:
-        return 0.5 * statistic * statistic / variance
+        return 0.5 * statistic * statistic / variance if statistic > 0.0 else 0.0
     ratio = variance / prior if evidence.terms.kind == MIXED else 1.0
-    z = threshold_of(evidence, k, v, ratio)
     evidence.steeps[k] = steepness_of(evidence, k, v, ratio)
+    if not statistic > 0.0:
+        return 0.0
+    z = threshold_of(evidence, k, v, ratio)
     return statistic * statistic / (z * z * variance)
 
 
@@ -173,22 +174,24 @@ def _average(evidence: Evidence, largest: float) -> float:
     """The root of what defines a witness' value, from `parts` (of which this is the largest) and `steeps`."""
     spare, value = 0.0, largest
     for k in range(evidence.parts.size):
-        if evidence.parts[k] > 0.0:
+        if evidence.steeps[k] < np.inf:
             spare += math.exp(-evidence.steeps[k])
     spare = math.log1p(spare)
     for _ in range(_ROOT_STEPS):  # log of the sum is convex in v and falls: Newton's method ends below the root
         highest, total, slope = -np.inf, 0.0, 0.0
         for k in range(evidence.parts.size):
-            if evidence.parts[k] > 0.0:
+            if evidence.steeps[k] < np.inf:
                 highest = max(highest, evidence.steeps[k] * (evidence.parts[k] / value - 1.0))
         for k in range(evidence.parts.size):
-            if evidence.parts[k] > 0.0:
+            if evidence.steeps[k] < np.inf:
                 steep = evidence.steeps[k]
                 share = math.exp(steep * (evidence.parts[k] / value - 1.0) - highest)
                 total += share
                 slope += share * steep * evidence.parts[k] / value
-        excess = highest + math.log(total) - spare
-        value += value * excess * total / slope
+        step = (highest + math.log(total) - spare) * total / slope
+        value *= 1.0 + max(step, -0.5)
+        if abs(step) < _ROOT_ACCURACY:
+            break
     return value
 
 
@@ -215,7 +218,7 @@ def witness_value(evidence: Evidence, q: FloatArray) -> float:
         return np.inf
     total, largest = 0.0, 0.0
     for k in range(evidence.variants.size):
-        evidence.parts[k] = coordinate_value(evidence, k, q) if evidence.variants[k] > 0 else 0.0
+        evidence.parts[k] = coordinate_value(evidence, k, q)
         total += evidence.parts[k]
         largest = max(largest, evidence.parts[k])
     if evidence.terms.kind == TOGETHER or not 0.0 < largest < np.inf:

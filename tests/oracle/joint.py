@@ -111,6 +111,8 @@ def _allocate(n_arms: int, d: int, n_variants: int, kind: int) -> Evidence:
         reaches=np.full((m, v), np.inf),
         known=np.zeros(d, dtype=np.bool_),
         known_rows=np.zeros((d, k)),
+        parts=np.zeros(m),
+        steeps=np.zeros(m),
     )
 
 
@@ -209,7 +211,7 @@ def draw_case(rng: Generator, n_arms: int, d: int, flavour: str, kind: int, most
     answer = _draw_answer(rng, mu, draw, known, inside, flavour)
     # Between "as good as the answer already is" and generous: statistics of every size.
     r = float(rng.uniform(0.05, 1.0)) + (0.0 if rng.random() < 0.3 else max(float(mu.max() - mu @ answer), 0.0))
-    levels = (float(rng.uniform(1.0, 8.0)), float(rng.uniform(1.0, 8.0)))
+    levels = (float(rng.uniform(2.0, 9.0)), float(rng.uniform(2.0, 9.0)))  # no share of delta is above exp(-2)
     stated = Stated(mu, draw, reward_noise / pulls, row_var, known, answer, r, levels)
     if kind != MIXED:
         return Case(make_evidence(stated, kind), answer, inside)
@@ -254,10 +256,12 @@ def deviations(levels: FloatArray, reach: float) -> FloatArray:
     return np.asarray(z)
 
 
-def _parts(case: Case, k: int, mixes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of one coordinate at every mix, the value and the margin of every variant (V, n)."""
+def _parts(case: Case, k: int, mixes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Of one coordinate at every mix, of every variant (V, n): the value, log(delta E), and how far that is below zero
+    where D is zero."""
     e, n = case.evidence, int(case.evidence.variants[k])
     values, margins = np.zeros((n, len(mixes))), np.full((n, len(mixes)), -np.inf)
+    steeps = np.full((n, len(mixes)), np.inf)
     for v in range(n):
         D = e.bases[k, v] + mixes @ e.gains[k, v]
         S = e.fixed[k, v] + mixes**2 @ e.curves[k, v] - 2.0 * mixes @ e.tilts[k, v]
@@ -269,25 +273,64 @@ def _parts(case: Case, k: int, mixes: FloatArray) -> tuple[FloatArray, FloatArra
             values[v] = 0.5 * square
         elif case.kind == FIXED:
             values[v] = square / (2.0 * e.levels[k, v])
+            steeps[v] = e.levels[k, v]
+            margins[v] = np.where(D > 0.0, 0.5 * square - e.levels[k, v], -np.inf)
         else:
             L = e.prior_fixed[k, v] + mixes**2 @ e.prior_curves[k, v] - 2.0 * mixes @ e.prior_tilts[k, v]
             levels = e.levels[k, v] + 0.5 * np.log(S / L)
             values[v] = square / deviations(levels, e.reaches[k, v]) ** 2
+            steeps[v] = levels - log_mixture(np.array(1e-12), e.reaches[k, v])
             margins[v] = np.where(D > 0.0, log_mixture(np.sqrt(square), e.reaches[k, v]) - levels, -np.inf)
-    return values, margins
+    return values, margins, steeps
+
+
+def _average(parts: list[FloatArray], steeps: list[FloatArray]) -> FloatArray:
+    r"""The root v of :math:`\sum_k e^{a_k (w_k/v - 1)} = 1 + \sum_k e^{-a_k}` at every mix, by bisection.
+
+    Each coordinate has arrays (V, n): the variant with the largest term counts.
+    """
+    most = np.max([w.max(axis=0) for w in parts], axis=0)
+    sure = np.isinf(most)
+    low, high = np.zeros(most.size), np.where(sure, 1.0, 4.0 * most) + 1e-300
+    listed = [(w[v], a[v], np.exp(-a[v])) for w, a in zip(parts, steeps, strict=True) for v in range(len(w))]
+    single = len(listed) == len(parts)
+    for _ in range(44):
+        middle = 0.5 * (low + high)
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = [np.nan_to_num(np.exp(a * (w / middle - 1.0)) - base, posinf=1e300) for w, a, base in listed]
+        if not single:
+            ends = np.cumsum([len(w) for w in parts])[:-1]
+            terms = [np.max(group, axis=0) for group in np.split(np.array(terms), ends)]
+        enough = np.sum(terms, axis=0) >= 1.0
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    return np.asarray(np.where(sure, np.inf, low))
 
 
 def _combine(case: Case, mixes: FloatArray, best: bool) -> FloatArray:
-    e, values = case.evidence, [np.zeros(len(mixes))]
+    e, values, steeps = case.evidence, [np.zeros((1, len(mixes)))], [np.full((1, len(mixes)), np.inf)]
     for k in range(e.variants.size):
         if e.variants[k] == 0:
             continue
-        found, margins = _parts(case, k, mixes)
-        chosen = found.max(axis=0) if best else found[margins.argmax(axis=0), np.arange(len(mixes))]
-        values.append(chosen)
-    total = np.sum(values, axis=0) if case.kind == TOGETHER else np.max(values, axis=0)
+        found, margins, slopes = _parts(case, k, mixes)
+        chosen = margins.argmax(axis=0)
+        # Without a variant that speaks for it, the one with the largest statistic counts: its value is zero.
+        for all_of, listed in ((found, values), (slopes, steeps)):
+            listed.append(all_of if best else all_of[chosen, np.arange(len(mixes))][None])
+    if case.kind == TOGETHER:
+        total = np.sum([v.max(axis=0) for v in values], axis=0)
+    else:
+        total = _average(values, steeps)
     broken = np.any(mixes @ e.known_rows[e.known].T > 0.0, axis=1)
     return np.asarray(np.where(broken, np.inf, total))
+
+
+def sums_of_evidence(case: Case, mixes: FloatArray) -> FloatArray:
+    """The sum of delta_k E_k at every mix, each by the variant that states most: one or more refutes a mix."""
+    total = np.zeros(len(mixes))
+    for k in range(case.evidence.variants.size):
+        if case.evidence.variants[k] > 0:
+            total += np.exp(np.minimum(_parts(case, k, mixes)[1].max(axis=0), 700.0))
+    return total
 
 
 def witness_values(case: Case, mixes: FloatArray) -> FloatArray:

@@ -320,7 +320,7 @@ def spoil_prices(rng: Generator, how: str) -> Any:
         here = float(compiled(scale, parts, look))
         y = np.divide(2.0 * look.tolls, look.prices, out=look.prices.copy(), where=look.tolls > 0.0)
         share = np.divide(look.prices, y, out=np.zeros(y.size), where=y > 0.0)
-        known, together = parts.softness > 0.0, parts.terms.doublings == 0
+        known, together = parts.softness > 0.0, parts.terms.cut == 0.0
         if how == "noisy":
             y *= np.exp(0.3 * rng.normal(size=y.size))
         elif how == "random":

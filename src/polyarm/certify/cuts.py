@@ -7,14 +7,18 @@ squares and each coordinate's part of the value, with x = D in units of its thre
 
 .. math:: \frac{x_+^2}{2 n} \ge y x - \tfrac12 y^2 n ,
 
-and for any shares theta >= 0 that sum to one the largest part is at least :math:`\sum_k \theta_k` times them (where
-parts count together every theta is one). The right side is linear in q, and its least value over the mixes of a box is
-found exactly, by giving to the arms with the lowest slopes as much as they may have. So the bound of a box holds *for
-any* y and theta: inexact inner solves can only make a search longer, never wrong. (A known row has n = 0: any price
-will do.)
+Parts w_k that count together are added. Of parts that count alone a witness' value exceeds c once
 
-The best prices are those of the tangent where the convex function is smallest; that point is looked for by moving
-shares from one arm to another. The largest part is smoothed there into a norm of all parts, more and more sharply.
+.. math:: \phi = c + \frac{c}{\alpha} \Bigl( \log \sum_k e^{a_k (w_k/c - 1)} - \log(1 + \sum_k e^{-a_k}) \Bigr) > c ,
+
+which is convex in the parts, so it lies above its tangents, too; alpha is the least a_k. (Where phi is below c, the value
+is at least c + (phi - c) alpha / (alpha - log m), with m parts.) All in all the right side is linear in q, and its least
+value over the mixes of a box is found exactly, by giving to the arms with the lowest slopes as much as they may have. So
+the bound of a box holds *for any* tangent: inexact inner solves can only make a search longer, never wrong. (A known
+row has n = 0: any price will do.)
+
+The best tangent is that where the convex function is smallest; that point is looked for by moving shares from one arm
+to another.
 """
 
 import math
@@ -25,12 +29,12 @@ from polyarm._compile import kernel
 from polyarm._structs import Scalars, struct
 from polyarm._types import FloatArray, IntArray
 from polyarm.certify.evidence import (
-    FIXED,
     MIXED,
     TOGETHER,
     Evidence,
     choose_variant,
     statistic_at,
+    steepness_of,
     threshold_of,
 )
 from polyarm.tolerances import KNOWN_ROW
@@ -49,8 +53,8 @@ _FLAT = 1e-2
 _NEWTON_STEPS = 40
 #: The least variance, as a share of the smallest one possible, or of the smallest variance of an arm.
 _LEAST_LENGTH = 1e-6
-#: How sharply a norm of all parts stands for the largest, in doublings: at first, how fast it grows, and at most.
-_BLUNT, _SHARPEN, _SHARPEST = 3, 1, 7
+#: The least alpha - log m, and what stands for more than the cut.
+_LEAST_RISE, _JUST_ABOVE = 0.1, 1.0 + 1e-12
 #: Breaking a known row by this share of its largest entry costs half of what is to be exceeded, at first.
 _SOFTNESS = 0.05
 #: ... and after every look from a mix that breaks it this many times more.
@@ -69,10 +73,15 @@ _RATIO_SLACK, _RATIO_STEP, _RATIO_STEPS = 1.0 + 1e-9, 1.02, 200
 
 
 class CutTerms(Scalars):
-    """`doublings`: thetas of parts that count alone are proportional to the 2^doublings-th power of the parts; 0 where
-    parts count together."""
+    """`cut` is the c, `spare` the second logarithm and `alpha` the alpha of parts that count alone; `cut` is 0 where
+    parts count together. `dilution` is alpha / (alpha - log m); `offset` the part of a tangent that does not depend on
+    prices."""
 
-    doublings: int
+    cut: float
+    spare: float
+    alpha: float
+    dilution: float
+    offset: float
 
 
 @struct
@@ -81,7 +90,7 @@ class Cuts:
 
     Part k has x = `bases` + `slopes` q and n = `fixed` + `chords` q, of at least `least`; `curves` are what the chords
     are of; `x_sizes` and `n_sizes` the largest numbers that x and n are made of. `softness` is zero unless the row is
-    known; `used` (m,) is zero for a part that refutes nothing.
+    known; `used` (m,) is zero for a part that refutes nothing. `steeps` are the a_k of parts that count alone.
     """
 
     terms: CutTerms
@@ -95,6 +104,7 @@ class Cuts:
     x_sizes: FloatArray
     n_sizes: FloatArray
     softness: FloatArray
+    steeps: FloatArray
 
 
 @struct
@@ -102,7 +112,7 @@ class Look:
     """The parts as seen from one mix: x, n, and the tangent there (`prices` y theta, `tolls` y^2 theta / 2).
 
     `held` are prices of known rows to start from; `x_steps` and `n_steps` how x and n change along a move; `parts` and
-    `shares` scratch for values and thetas.
+    `shares` scratch for values and thetas, by how much what is bounded rises with each part.
     """
 
     x: FloatArray
@@ -153,6 +163,7 @@ def make_cut_work(n_arms: int, n_constraints: int) -> CutWork:
             x_sizes=np.zeros(n),
             n_sizes=np.zeros(n),
             softness=np.zeros(n),
+            steeps=np.zeros(n),
         ),
         look=Look(*(np.zeros(n) for _ in range(9))),
         box=Box(
@@ -203,8 +214,13 @@ def _largest_ratio(evidence: Evidence, k: int, v: int, box: Box) -> float:
 
 
 @kernel
-def _write_part(evidence: Evidence, k: int, v: int, scale: float, cuts: Cuts) -> None:
-    """Copy one variant of a coordinate, its statistic multiplied by a scale, with the sizes of its numbers."""
+def _write_part(evidence: Evidence, k: int, v: int, ratio: float, cuts: Cuts) -> None:
+    """Copy one variant of a coordinate in units of its threshold, for S / Lambda of at most this ratio, with the sizes of
+    its numbers."""
+    scale = 1.0
+    if evidence.terms.kind != TOGETHER:
+        scale = math.sqrt(2.0) / threshold_of(evidence, k, v, ratio)
+        cuts.steeps[k] = steepness_of(evidence, k, v, ratio)
     cuts.bases[k] = scale * evidence.bases[k, v]
     fixed = evidence.fixed[k, v]
     largest, dearest, smallest, precision, total = 0.0, 0.0, np.inf, 0.0, abs(fixed)
@@ -220,6 +236,24 @@ def _write_part(evidence: Evidence, k: int, v: int, scale: float, cuts: Cuts) ->
     cuts.least[k] = _LEAST_LENGTH * (smallest if k == 0 else 1.0 / precision)
     cuts.x_sizes[k] = abs(cuts.bases[k]) + largest
     cuts.n_sizes[k] = total + dearest
+
+
+@kernel
+def set_cut(evidence: Evidence, cut: float, cuts: Cuts) -> None:
+    """Ask for values above this, of the parts that were written."""
+    terms = cuts.terms
+    terms.cut = 0.0
+    if evidence.terms.kind == TOGETHER:
+        return
+    least, number, spare = np.inf, 0, 0.0
+    for k in range(cuts.used.size):
+        if cuts.used[k] == 1 and cuts.softness[k] == 0.0:
+            least = min(least, cuts.steeps[k])
+            spare += math.exp(-cuts.steeps[k])
+            number += 1
+    if number > 0:
+        terms.cut, terms.spare = cut, math.log1p(spare)
+        terms.alpha, terms.dilution = least, least / max(least - math.log(number), _LEAST_RISE)
 
 
 @kernel
@@ -239,8 +273,7 @@ def write_cuts(evidence: Evidence, scale: float, work: CutWork) -> None:
         if v < 0 or ratio == np.inf:
             cuts.used[k] = 0
             continue
-        unit = 1.0 if evidence.terms.kind == TOGETHER else math.sqrt(2.0) / threshold_of(evidence, k, v, ratio)
-        _write_part(evidence, k, v, unit, cuts)
+        _write_part(evidence, k, v, ratio, cuts)
         fixed = evidence.fixed[k, v]
         for a in range(box.low.size):
             cuts.chords[k, a] = cuts.curves[k, a] * (box.low[a] + box.high[a]) - 2.0 * evidence.tilts[k, v, a]
@@ -276,8 +309,7 @@ def write_tangents(evidence: Evidence, scale: float, work: CutWork) -> None:
             continue
         _, variance, prior = statistic_at(evidence, k, v, box.mix)
         ratio = variance / prior if evidence.terms.kind == MIXED else 1.0
-        unit = 1.0 if evidence.terms.kind == TOGETHER else math.sqrt(2.0) / threshold_of(evidence, k, v, ratio)
-        _write_part(evidence, k, v, unit, cuts)
+        _write_part(evidence, k, v, ratio, cuts)
         fixed = evidence.fixed[k, v]
         for a in range(box.low.size):
             x = box.mix[a]
@@ -303,39 +335,37 @@ def look_from(mix: FloatArray, cuts: Cuts, look: Look) -> None:
 
 @kernel
 def _share_out(step: float, cuts: Cuts, look: Look) -> float:
-    """Write values and thetas of all parts, a step along the move; returns the largest value."""
-    doublings, largest, total = cuts.terms.doublings, 0.0, 0.0
+    """Write parts and thetas, a step along the move; returns the value of all parts."""
+    cut, steeps = cuts.terms.cut, cuts.steeps
+    value, largest = 0.0, -np.inf
     for k in range(cuts.used.size):
-        look.parts[k] = 0.0
+        look.parts[k], look.shares[k] = 0.0, 0.0
         if cuts.used[k] == 1 and cuts.softness[k] == 0.0:
             x = look.x[k] + step * look.x_steps[k]
             if x > 0.0:
-                n = max(look.n[k] + step * look.n_steps[k], cuts.least[k])
-                look.parts[k] = 0.5 * x * x / n
-                largest = max(largest, look.parts[k])
-    if doublings == 0:
-        for k in range(cuts.used.size):
+                look.parts[k] = 0.5 * x * x / max(look.n[k] + step * look.n_steps[k], cuts.least[k])
             look.shares[k] = 1.0
-        return largest
+            value += look.parts[k]
+            if cut > 0.0:
+                look.shares[k] = steeps[k] * (look.parts[k] / cut - 1.0)
+                largest = max(largest, look.shares[k])
+    if not cut > 0.0:
+        return value
+    total = 0.0
     for k in range(cuts.used.size):
-        share = 0.0
-        if look.parts[k] > 0.0:
-            share = look.parts[k] / largest
-            for _ in range(doublings):
-                share *= share
-        look.shares[k] = share
-        total += share
-    if total > 0.0:
-        for k in range(cuts.used.size):
-            look.shares[k] /= total
-    return largest
+        if cuts.used[k] == 1 and cuts.softness[k] == 0.0:
+            look.shares[k] = math.exp(look.shares[k] - largest)
+            total += look.shares[k]
+    for k in range(cuts.used.size):
+        look.shares[k] *= steeps[k] / (total * cuts.terms.alpha)
+    return cut * (1.0 + (largest + math.log(total) - cuts.terms.spare) / cuts.terms.alpha)
 
 
 @kernel
 def write_tangent(scale: float, cuts: Cuts, look: Look) -> float:
-    """Write prices and tolls of the tangent at `look.x` and `look.n`; returns the value there of what is smoothed."""
-    largest = _share_out(0.0, cuts, look)
-    here = largest if cuts.terms.doublings > 0 else 0.0
+    """Write prices and tolls of the tangent at `look.x` and `look.n`; returns the value there."""
+    here = _share_out(0.0, cuts, look)
+    offset = here
     for k in range(look.x.size):
         look.prices[k], look.tolls[k] = 0.0, 0.0
         if cuts.softness[k] > 0.0:
@@ -346,8 +376,8 @@ def write_tangent(scale: float, cuts: Cuts, look: Look) -> float:
             y = look.x[k] / look.n[k]
             look.prices[k] = look.shares[k] * y
             look.tolls[k] = 0.5 * look.shares[k] * y * y
-            if cuts.terms.doublings == 0:
-                here += look.parts[k]
+            offset -= look.shares[k] * look.parts[k]
+    cuts.terms.offset = offset if cuts.terms.cut > 0.0 else 0.0
     return here
 
 
@@ -356,7 +386,7 @@ def _bound(cuts: Cuts, look: Look, box: Box) -> float:
     """The least value of the tangent over the mixes of the box; marks the arms that it or the present mix uses."""
     low, high, mix, slopes, marks = box.low, box.high, box.mix, box.slopes, box.marks
     gains, chords, prices, tolls = cuts.slopes, cuts.chords, look.prices, look.tolls
-    bound, size = 0.0, 0.0
+    bound, size = cuts.terms.offset, abs(cuts.terms.offset) + cuts.terms.cut
     for a in range(low.size):
         slopes[a] = 0.0
     for k in range(prices.size):
@@ -388,8 +418,8 @@ def _bound(cuts: Cuts, look: Look, box: Box) -> float:
 
 @kernel
 def _slope_along(step: float, scale: float, cuts: Cuts, look: Look) -> tuple[float, float]:
-    """Slope and (about) curvature of the smoothed function, a step along the move."""
-    largest = _share_out(step, cuts, look)
+    """Slope and (about) curvature of what is bounded, a step along the move."""
+    _share_out(step, cuts, look)
     rise, bend, spread, mean = 0.0, 0.0, 0.0, 0.0
     for k in range(look.x.size):
         if cuts.softness[k] > 0.0:
@@ -404,10 +434,10 @@ def _slope_along(step: float, scale: float, cuts: Cuts, look: Look) -> tuple[flo
             turn = y * (look.x_steps[k] - 0.5 * y * look.n_steps[k])
             rise += look.shares[k] * turn
             bend += look.shares[k] * (look.x_steps[k] - y * look.n_steps[k]) ** 2 / n
-            spread += look.shares[k] * turn * turn / look.parts[k]
+            spread += look.shares[k] * cuts.steeps[k] * turn * turn
             mean += look.shares[k] * turn
-    if cuts.terms.doublings > 0 and largest > 0.0:
-        bend += (1 << cuts.terms.doublings) * max(spread - mean * mean / largest, 0.0)
+    if cuts.terms.cut > 0.0:
+        bend += max(spread - cuts.terms.alpha * mean * mean, 0.0) / cuts.terms.cut
     return rise, bend
 
 
@@ -503,27 +533,28 @@ def release_prices(look: Look) -> None:
 def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: CutWork) -> float:
     """Raise a lower bound on the value over the box by better prices, until it exceeds the cut or can rise no more."""
     cuts, look, box = work.cuts, work.look, work.box
-    alone = evidence.terms.kind == FIXED or evidence.terms.kind == MIXED
-    cuts.terms.doublings = _BLUNT if alone else 0
+    set_cut(evidence, cut, cuts)
     release_prices(look)
+    reached = 0.0
     for turn in range(_ROUNDS):
         look_from(box.mix, cuts, look)
         here = write_tangent(scale, cuts, look)
-        before = lower
-        lower = max(lower, _bound(cuts, look, box))
-        blunt, broken = alone and cuts.terms.doublings < _SHARPEST, False
+        found = _bound(cuts, look, box)
+        risen, reached, certain = found - reached, max(found, reached), found
+        if cuts.terms.cut > 0.0:  # beyond the cut phi bounds nothing: only that the cut is exceeded is certain
+            certain = cut * _JUST_ABOVE if found > cut else max(cut + (found - cut) * cuts.terms.dilution, 0.0)
+        lower = max(lower, certain)
+        broken = False
         for k in range(look.x.size):
             # While the mix breaks a known row and its price may still rise, there are better prices.
             broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.x_sizes[k])
-        hopeless = here <= (1.0 - _TOO_LOW) * cut and here - lower < _NEARLY_BEST * (cut - lower)
-        stalled = alone and turn > 0 and lower - before < _GOOD_PRICES * scale
-        settled = hopeless or (not blunt and (stalled or here - lower < _GOOD_PRICES * scale))
+        hopeless = here <= (1.0 - _TOO_LOW) * cut and here - reached < _NEARLY_BEST * (cut - reached)
+        stalled = cuts.terms.cut > 0.0 and turn > 1 and risen < _GOOD_PRICES * scale
+        settled = hopeless or stalled or here - reached < _GOOD_PRICES * scale
         if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
             break
         if turn > 0:
             _stiffen(cuts, look)
-        if alone:
-            cuts.terms.doublings = min(cuts.terms.doublings + _SHARPEN, _SHARPEST)
         write_tangent(scale, cuts, look)
         move_shares(scale, cuts, look, box)
     return lower

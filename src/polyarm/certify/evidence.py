@@ -4,9 +4,16 @@ A *witness* of an answer p is a mix q that satisfies every row and beats p by mo
 reward at q, coordinate 1 + i of row i at q. Each has a statistic D that is linear in q, and a variance S that is
 quadratic and separable in q; where D is large in terms of sqrt(S), the data contradict that q is a witness.
 
-*Alone* (every proof): q is refuted once one coordinate is, :math:`D_k(q) \ge z_k \sqrt{S_k(q)}`: a union of events
-about one fixed mix, true for every correlation between the outcomes of one pull. The value of q is
-:math:`\max_k D_k^2/(z_k^2 S_k)`: above 1, it is refuted.
+*Alone* (every proof): each coordinate has its own E-process :math:`E_k` about q, and its own share of delta; an average
+of E-processes is one under every correlation between the outcomes of one pull, so q is refuted once
+:math:`\sum_k \delta_k E_k(q) \ge 1`. One coordinate with :math:`D_k(q) \ge z_k \sqrt{S_k(q)}` is enough for that. What is
+computed lies a little below the sum: :math:`\log(\delta_k E_k)` is concave in :math:`w_k = D_k^2/(z_k^2 S_k)`, nought at
+w = 1 and :math:`-a_k` at w = 0, so it is at least :math:`a_k (w_k - 1)` between them (D_k < 0 proves nothing). The *value*
+of q is the root v of
+
+.. math:: \sum_k e^{a_k (w_k/v - 1)} = 1 + \sum_k e^{-a_k},
+
+which is about :math:`\max_k w_k` and often larger: above 1, q is refuted.
 
 *Together* (stylised thresholds and characteristic times): the value is :math:`\sum_k D_k^2/(2 S_k)`.
 
@@ -28,6 +35,9 @@ TOGETHER = 0  # their sum; what it must exceed is up to who asks
 FIXED = 1  # alone: D^2 / (2 S) must reach `levels`
 MIXED = 2  # alone: the mixture of `certify.lemma` must reach exp(`levels`)
 
+#: Steps of Newton's method towards the value of a witness, and how exact it is.
+_ROOT_STEPS, _ROOT_ACCURACY = 30, 1e-10
+
 
 class EvidenceTerms(Scalars):
     """How coordinates are combined: `kind` is one of those above."""
@@ -42,7 +52,7 @@ class Evidence:
     :math:`D = \text{bases} + \text{gains} \cdot q` and :math:`S = \text{fixed} + \sum_a \text{curves}_a q_a^2 - 2
     \text{tilts}_a q_a`; the precision of the mixture, Lambda, has the same form (`prior_...`). Arrays are (m, V, K) and
     (m, V). `variants` (m,) is how many count: none for a coordinate that refutes nothing. `known` (d,) rows are
-    `known_rows` (d, K), which no witness may break.
+    `known_rows` (d, K), which no witness may break. `parts` and `steeps` (m,) are scratch of `witness_value`.
     """
 
     terms: EvidenceTerms
@@ -59,6 +69,8 @@ class Evidence:
     reaches: FloatArray
     known: BoolArray
     known_rows: FloatArray
+    parts: FloatArray
+    steeps: FloatArray
 
 
 def make_evidence(n_arms: int, n_constraints: int, n_variants: int = 1) -> Evidence:
@@ -79,6 +91,8 @@ def make_evidence(n_arms: int, n_constraints: int, n_variants: int = 1) -> Evide
         reaches=np.full((m, v), np.inf),
         known=np.zeros(n_constraints, dtype=np.bool_),
         known_rows=np.zeros((n_constraints, n_arms)),
+        parts=np.zeros(m),
+        steeps=np.zeros(m),
     )
 
 
@@ -125,20 +139,60 @@ def threshold_of(evidence: Evidence, k: int, v: int, ratio: float) -> float:
 
 
 @kernel
+def steepness_of(evidence: Evidence, k: int, v: int, ratio: float) -> float:
+    """How far log(delta E) rises from D = 0 to the threshold, where S / Lambda is at most this ratio."""
+    if evidence.terms.kind == MIXED:
+        return float(evidence.levels[k, v] + 0.5 * math.log(ratio) - log_mixture(0.0, evidence.reaches[k, v]))
+    return float(evidence.levels[k, v])
+
+
+@kernel
 def coordinate_value(evidence: Evidence, k: int, q: FloatArray) -> float:
-    """D^2/(z^2 S) of a coordinate at a witness, or D^2/(2 S) where coordinates count together; zero for D <= 0."""
+    """D^2/(z^2 S) of a coordinate at a witness, or D^2/(2 S) where coordinates count together; zero for D <= 0.
+
+    Notes the steepness of one that counts alone, too.
+    """
+    evidence.steeps[k] = np.inf
     v = choose_variant(evidence, k, q)
     if v < 0:
         return 0.0
     statistic, variance, prior = statistic_at(evidence, k, v, q)
-    if not statistic > 0.0 or math.isnan(variance):
-        return 0.0
-    if variance <= 1e-300:
-        return np.inf
+    if not variance > 1e-300:
+        return np.inf if variance <= 1e-300 and statistic > 0.0 else 0.0
     if evidence.terms.kind == TOGETHER:
-        return 0.5 * statistic * statistic / variance
-    z = threshold_of(evidence, k, v, variance / prior if evidence.terms.kind == MIXED else 1.0)
+        return 0.5 * statistic * statistic / variance if statistic > 0.0 else 0.0
+    ratio = variance / prior if evidence.terms.kind == MIXED else 1.0
+    evidence.steeps[k] = steepness_of(evidence, k, v, ratio)
+    if not statistic > 0.0:
+        return 0.0
+    z = threshold_of(evidence, k, v, ratio)
     return statistic * statistic / (z * z * variance)
+
+
+@kernel
+def _average(evidence: Evidence, largest: float) -> float:
+    """The root of what defines a witness' value, from `parts` (of which this is the largest) and `steeps`."""
+    spare, value = 0.0, largest
+    for k in range(evidence.parts.size):
+        if evidence.steeps[k] < np.inf:
+            spare += math.exp(-evidence.steeps[k])
+    spare = math.log1p(spare)
+    for _ in range(_ROOT_STEPS):  # log of the sum is convex in v and falls: Newton's method ends below the root
+        highest, total, slope = -np.inf, 0.0, 0.0
+        for k in range(evidence.parts.size):
+            if evidence.steeps[k] < np.inf:
+                highest = max(highest, evidence.steeps[k] * (evidence.parts[k] / value - 1.0))
+        for k in range(evidence.parts.size):
+            if evidence.steeps[k] < np.inf:
+                steep = evidence.steeps[k]
+                share = math.exp(steep * (evidence.parts[k] / value - 1.0) - highest)
+                total += share
+                slope += share * steep * evidence.parts[k] / value
+        step = (highest + math.log(total) - spare) * total / slope
+        value *= 1.0 + max(step, -0.5)
+        if abs(step) < _ROOT_ACCURACY:
+            break
+    return value
 
 
 @kernel
@@ -164,8 +218,9 @@ def witness_value(evidence: Evidence, q: FloatArray) -> float:
         return np.inf
     total, largest = 0.0, 0.0
     for k in range(evidence.variants.size):
-        if evidence.variants[k] > 0:
-            value = coordinate_value(evidence, k, q)
-            total += value
-            largest = max(largest, value)
-    return total if evidence.terms.kind == TOGETHER else largest
+        evidence.parts[k] = coordinate_value(evidence, k, q)
+        total += evidence.parts[k]
+        largest = max(largest, evidence.parts[k])
+    if evidence.terms.kind == TOGETHER or not 0.0 < largest < np.inf:
+        return total
+    return _average(evidence, largest)

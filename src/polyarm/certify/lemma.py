@@ -42,10 +42,12 @@ def deviation_for(level: float, reach: float) -> float:
     """The least z with log J(z, Y) >= level > 0, from above; infinite where the reach is too short for any.
 
     log J is convex and grows with z, so Newton's method from above stays above; it aims half the accuracy higher, as
-    round-off would else end it early.
+    round-off would else end it early. Without a limit to the reach log J is z^2/2 + log 2 Phi(z), so that the z sought
+    is at least `low` and at most the one that begins.
     """
     farthest = reach + _FARTHEST
-    z = min(max(math.sqrt(2.0 * level), 1.0), farthest)
+    low = math.sqrt(2.0 * max(level - math.log(2.0), 0.0))
+    z = min(math.sqrt(2.0 * (level - math.log(2.0 * normal_below(low)))) + 1e-9, farthest)
     for _ in range(_DOUBLINGS):
         if log_mixture(z, reach) >= level:
             break

@@ -22,6 +22,7 @@ from polyarm.certify.cuts import (
     make_cut_work,
     move_shares,
     release_prices,
+    set_cut,
     write_cuts,
     write_tangent,
     write_tangents,
@@ -52,8 +53,6 @@ _WORTH_IMPROVING = 1.5
 _BEYOND_DOUBT = 1e12
 #: Steps of the descent of a witness whose coordinates count alone, and how often a step that is too long is halved.
 _HALVINGS = 4
-#: How sharply a norm stands for the largest coordinate while a witness descends, in doublings.
-_DESCENT_DOUBLINGS = 5
 
 
 @struct
@@ -241,7 +240,7 @@ def _descend_alone(
     """Lower the value of a witness, in place, where coordinates count alone; returns it.
 
     One step: tangents in place of the variances make every part convex and larger, equal at q. What lowers the largest
-    of these lowers the value, up to the smoothing; a step that does not is halved. Known rows are only soft there, and
+    of these lowers the value; a step that does not is halved. Known rows are only soft there, and
     the best witnesses are often at the edge of one: a mix that is beyond it is moved back.
     """
     box, n_arms = work.box, q.size
@@ -251,7 +250,7 @@ def _descend_alone(
         for a in range(n_arms):
             box.low[a], box.high[a], box.mix[a], box.marks[a] = 0.0, 1.0, q[a], 1
         write_tangents(evidence, scale, work)
-        work.cuts.terms.doublings = _DESCENT_DOUBLINGS
+        set_cut(evidence, value if 0.0 < value < np.inf else scale, work.cuts)
         release_prices(work.look)
         look_from(box.mix, work.cuts, work.look)
         write_tangent(scale, work.cuts, work.look)

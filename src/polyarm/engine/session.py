@@ -21,7 +21,7 @@ from polyarm.engine.loop import driver_for, tell
 from polyarm.engine.outcomes import Limits, check_costs, check_outcome, with_caps
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
-from polyarm.engine.snapshot import all_or_nothing, pack_state, unpack_state
+from polyarm.engine.snapshot import all_or_nothing, list_parts, pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, NotYet, PolyarmError
 from polyarm.problem import Problem
 from polyarm.report.answer import Recommendation
@@ -59,6 +59,8 @@ class Session:
         self.seed = secrets.randbits(63) if seed is None else check_seed(seed)
         self.rule, self.state, self.work = plan.explorer.init(plan.settings, plan.model)
         self.stop = None if plan.terms is None else plan.settings.make_stop(plan.terms, plan.model, self.state)
+        self._parts = list_parts(self.state)
+        self._stop_parts = [] if self.stop is None else list_parts(self.stop.saved)
         self.rng = make_stream(self.seed, EXPLORER)
         #: How many outcomes were cut at the end of their range, (1 + d, K): rewards, then the costs of each constraint.
         self.capped = np.zeros((1 + plan.problem.n_constraints, plan.problem.n_arms), dtype=np.int64)
@@ -179,7 +181,7 @@ class Session:
         """Let the stop look at the data; a look that is interrupted has not begun."""
         assert self.stop is not None  # without a stop no look is ever due
         # Half a look would count a block twice, or leave an empty block, which looks like the end of the exploration.
-        with all_or_nothing(self.state, self.stop.saved):
+        with all_or_nothing(self._parts + self._stop_parts):
             self.stop.look()
 
     def ask(self) -> int:
@@ -213,7 +215,7 @@ class Session:
         if block is None:
             return [self.ask()]
         arms = [self.ask()]  # opens the next block if need be
-        with all_or_nothing(self.state):  # an arm that is handed out to nobody would be missing for ever
+        with all_or_nothing(self._parts):  # an arm that is handed out to nobody would be missing for ever
             self.round.now.pending = NO_ARM
             while (limit is None or len(arms) < limit) and block.left.any():
                 arms.append(take_next(block))

@@ -42,8 +42,8 @@ _LEAST_ALLOCATION, _LEAST_PART = 0.004, 0.1
 #: Claims this close to the least one, in logarithms, are climbed; the others are looked at again every few steps.
 _ACTIVE, _RECHECK = 0.6, 6
 #: The most claims that one step looks at, and how they are weighed.
-_BUNDLE = 32
-_WEIGHINGS, _WEIGHED = 200, 1e-4
+_BUNDLE = 20
+_WEIGHINGS, _WEIGHED = 80, 1e-4
 #: Steps tried for a plan from nothing, for a challenger, and for what remains.
 _ITERATIONS, _CHALLENGER_ITERATIONS, _REST_ITERATIONS = 18, 36, 12
 #: Lengths of steps: a fresh one, near a plan, the least and the largest; how they grow and shrink; and how far a
@@ -57,7 +57,7 @@ _BLEND = 0.03
 _CHALLENGER_GROWTH = 0.1
 #: Forecasts move by at most these factors (in logarithms) in one go, and are settled when they move by less than this.
 _FAR, _NEAR, _NEARER, _SETTLED = 1.5, 0.5, 0.3, 0.02
-_FORECAST_ROUNDS, _REST_ROUNDS = 6, 3
+_FRESH_ROUNDS, _FORECAST_ROUNDS, _REST_ROUNDS = 2, 6, 3
 #: Of a start, at least this share of what has been earned is still planned for: less would tie the plan to its luck.
 _LEAST_REST = 0.3
 _FARTHEST = 1e12
@@ -351,11 +351,14 @@ def climb_blocks(
 
 
 class BlockPlanNow(Scalars):
-    """`fresh` pulls that a plan from nothing needs; `left` pulls that the nearest start still needs; pulls at which a
-    plan is made afresh, and at which the stop is expected."""
+    """`fresh` pulls that a plan from nothing needs; `nearest` to a proof of all starts (-1: none yet), and the pulls
+    `left` that it still needs; pulls at which plans are improved, and made afresh, and at which the stop is expected.
+    """
 
     fresh: float
+    nearest: int
     left: float
+    next_plan: float
     next_challenger: float
     expected_stop: float
 
@@ -375,7 +378,7 @@ class BlockPlan:
 def make_block_plan(n_arms: int) -> BlockPlan:
     """Allocate plans that sample and answer evenly."""
     even = np.full(n_arms, 1.0 / n_arms)
-    now = BlockPlanNow(fresh=1000.0, next_challenger=0.0, expected_stop=4.0 * n_arms)
+    now = BlockPlanNow(fresh=1000.0, nearest=-1, expected_stop=4.0 * n_arms)
     return BlockPlan(now, even.copy(), even.copy(), even.copy(), even.copy(), np.full(1, _FRESH))
 
 
@@ -418,8 +421,8 @@ class BlockPlanner:
         expect_spread(self._estimates, self._model, prospect.variances, prospect.kurtoses)
         look_ahead(prospect, guesses)
 
-    def replan(self, steps: int, cautious: FloatArray | None, n_begun: int) -> int:
-        """Improve the plans after so many pulls; returns the start that is nearest to a proof, -1 before there is one.
+    def replan(self, steps: int, cautious: FloatArray | None, n_begun: int) -> None:
+        """Improve the plans after so many pulls, and note which start is nearest to a proof.
 
         `cautious` is a cautious answer if there is one, `n_begun` how many starts were made.
         """
@@ -427,12 +430,12 @@ class BlockPlanner:
         self._plan_afresh(steps, cautious)
         plan.allocation[:], plan.answer[:] = plan.fresh_allocation, plan.fresh_answer
         nearest, plan.now.left = self._find_nearest(n_begun)
+        plan.now.nearest = nearest
         if nearest >= 0:
             self._plan_rest(nearest)
         begun = 0.0 if nearest < 0 else self._starts[nearest].terms.begun + self._starts[nearest].terms.weight
         left = plan.now.left if nearest >= 0 else plan.now.fresh
         plan.now.expected_stop = max(begun + left if nearest >= 0 else steps + left, float(steps))
-        return nearest
 
     def _climb(self, number: int, total: float, recalls: bool, iterations: int, plan: tuple[FloatArray, ...]) -> float:
         """Climb from (allocation, answer, length) for so many pulls to come, after a start or from nothing."""
@@ -451,7 +454,7 @@ class BlockPlanner:
             plan.fresh_answer[:] = (1.0 - _BLEND) * cautious + _BLEND / cautious.size
             plan.fresh_allocation[:] = 0.5 * plan.fresh_answer + 0.5 / cautious.size
         fresh = (plan.fresh_allocation, plan.fresh_answer, plan.length)
-        for turn in range(2):
+        for turn in range(_FRESH_ROUNDS if now.nearest < 0 else 1):
             plan.length[:] = max(plan.length[0], _FRESH_NEAR)
             found = self._climb(0, now.fresh, False, _ITERATIONS, fresh)
             if turn == 0 and cautious is not None and steps >= now.next_challenger:

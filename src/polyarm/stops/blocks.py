@@ -26,7 +26,7 @@ from polyarm.certify.blocks import (
     write_block_evidence,
 )
 from polyarm.certify.evidence import Evidence, witness_value
-from polyarm.certify.search import CERTIFIED, UNRESOLVED, Task, search_witness
+from polyarm.certify.search import CERTIFIED, UNRESOLVED, Task, descend, search_witness
 from polyarm.certify.verdicts import CertifiedRule, keeps_known_rows, refute_all_by_rows
 from polyarm.certify.witnesses import add_witness, least_witness, refresh_uses
 from polyarm.estimates import Estimates, expect_spread, mark, settle
@@ -42,10 +42,10 @@ _FIRST_CELLS, _MOST_DOUBLINGS = 3_000, 20
 #: After unresolved searches the least statistic must pass by more, but never by more than this.
 _LARGEST_MARGIN = 0.1
 
-#: Witnesses that would hurt a start are looked for from this value of the known ones on, to this accuracy, in this many
-#: cells at most.
-_WORTH_LOOKING = 0.3
-_RESPONSE_ACCURACY, _RESPONSE_CELLS = 0.1, 100
+#: Witnesses that would hurt a start are looked for from this value of the known ones on: in so many steps downhill, then
+#: by a search to this accuracy, in this many cells at most.
+_WORTH_LOOKING, _DESCENT_STEPS = 0.3, 20
+_RESPONSE_ACCURACY, _RESPONSE_CELLS = 0.1, 8
 #: The r that is certified at any time: how often it may be doubled, how exact it is, and the cells of each try.
 _R_DOUBLINGS, _R_ACCURACY, _R_CELLS = 20, 0.03, 4_000
 #: Blocks that the record holds, from the first start on; each is at least 4 % of all pulls, more as the record fills
@@ -264,16 +264,25 @@ class BlocksStop(Watch):
         return keeps_known_rows(self.model, self._average) and self._decide()
 
     def look_for_witness(self, evidence: Evidence, value: float) -> float:
-        """Look for a witness of smaller value than the least in the pool, and remember it; returns the least value."""
-        pool = self.state.pool
+        """Look for witnesses of smaller value than the least in the pool, and remember them; returns the least value.
+
+        Downhill from the nearest one known and from the optimum of the estimates, then by a short search.
+        """
+        pool, penalty = self.state.pool, self.penalty()
         _, nearest = least_witness(evidence, pool)
-        if nearest < 0:
-            return value
-        self.witness[:] = pool.mixes[nearest]
-        task = Task(value, _RESPONSE_ACCURACY, 0.0, self.penalty(), _RESPONSE_CELLS)
+        origins = [] if nearest < 0 else [pool.mixes[nearest].copy()]
+        for origin in [*origins, self.state.optimum]:
+            self.witness[:] = origin
+            found = float(descend(evidence, penalty, _DESCENT_STEPS, self.searching, self.witness))
+            if found < value:
+                value = found
+                add_witness(pool, self.witness)
+        task = Task(value, _RESPONSE_ACCURACY, 0.0, penalty, _RESPONSE_CELLS)
         search_witness(evidence, task, self.searching, self.witness)
-        add_witness(pool, self.witness)
-        return float(min(value, witness_value(evidence, self.witness)))
+        found = float(witness_value(evidence, self.witness))
+        if found < value:
+            add_witness(pool, self.witness)
+        return min(value, found)
 
     def _cells(self) -> int:
         doublings = min(int(self.state.now.unresolved), _MOST_DOUBLINGS)

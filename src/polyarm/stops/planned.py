@@ -20,10 +20,12 @@ from polyarm.model import Model
 from polyarm.planner.block_planner import BlockPlanner
 from polyarm.planner.planner import PlanState, PooledPlanner
 from polyarm.polytope.linear import drop_small_shares, is_mix
-from polyarm.round import Round
+from polyarm.round import Round, schedule_next
 from polyarm.stops.blocks import MAX_BLOCKS, Block, BlocksSaved, BlocksStop
 from polyarm.stops.certified import CertifiedStop, StopState
 
+#: Pulls grow by this share between plans.
+_PLAN_GROWTH = 0.06
 #: Blocks are smaller when the least statistic is near its threshold, since a proof is noticed only at the end of a
 #: block, and larger when the record of blocks is nearly full.
 _NEAR, _LAST_GROWTH = 0.85, 0.015
@@ -104,17 +106,19 @@ class PlannedBlocks(BlocksStop):
             block.counts[:], block.answer[:] = _FIRST_COUNT, 1.0 / block.answer.size
             return
         plan = self._planner.state
-        self._planner.look(self.round.estimates.guesses)
         if self.state.now.looks_empty:
             # Nothing to plan for: sample evenly until some mix fits, or it is proved that none does.
             plan.allocation[:] = 1.0 / plan.allocation.size
             plan.answer[:] = self.state.optimum
-        else:
+            plan.now.next_plan = 0.0
+        elif steps >= plan.now.next_plan:
+            plan.now.next_plan = schedule_next(int(steps), _PLAN_GROWTH)
+            self._planner.look(self.round.estimates.guesses)
             cautious = self.state.cautious if self.state.now.has_cautious else None
-            nearest = self._planner.replan(int(steps), cautious, len(self.begun))
-            self._respond(nearest)
-            if nearest >= 0:
-                self.show(self.starts[nearest])
+            self._planner.replan(int(steps), cautious, len(self.begun))
+            self._respond(int(plan.now.nearest))
+        if not self.state.now.looks_empty and plan.now.nearest >= 0:
+            self.show(self.starts[int(plan.now.nearest)])
         self._follow(steps)
         self._fix_answer()
         self._consider_start(steps)

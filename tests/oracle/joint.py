@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, logsumexp
 
 from oracle.reference import BoolArray, FloatArray, Generator, IntArray
 from polyarm.certify.evidence import FIXED, MIXED, TOGETHER, Evidence, EvidenceTerms
@@ -284,6 +284,28 @@ def _parts(case: Case, k: int, mixes: FloatArray) -> tuple[FloatArray, FloatArra
     return values, margins, steeps
 
 
+def _newton(listed: list[tuple[FloatArray, FloatArray, FloatArray]], most: FloatArray) -> FloatArray:
+    """The same root by Newton's method in v, from the largest part; 0 where all are."""
+    w, a = np.array([x[0] for x in listed]), np.array([x[1] for x in listed])
+    spare, value = (
+        np.log1p(np.sum([x[2] for x in listed], axis=0)),
+        np.where((most > 0.0) & np.isfinite(most), most, 1.0),
+    )
+    with np.errstate(all="ignore"):
+        for _ in range(60):
+            exponents = np.where(np.isfinite(a), a * (w / value - 1.0), -np.inf)
+            total = logsumexp(exponents, axis=0)
+            slope = np.where(
+                np.isfinite(a), np.exp(exponents - total) * np.where(np.isfinite(a), a, 0.0) * w / value, 0.0
+            )
+            step = (total - spare) / slope.sum(axis=0)
+            step = np.where(most > 0.0, np.maximum(np.nan_to_num(step), -0.5), 0.0)
+            value *= 1.0 + step
+            if np.abs(step).max(initial=0.0) < 1e-13:
+                break
+    return np.where(most > 0.0, value, 0.0)
+
+
 def _average(parts: list[FloatArray], steeps: list[FloatArray]) -> FloatArray:
     r"""The root v of :math:`\sum_k e^{a_k (w_k/v - 1)} = 1 + \sum_k e^{-a_k}` at every mix, by bisection.
 
@@ -293,14 +315,14 @@ def _average(parts: list[FloatArray], steeps: list[FloatArray]) -> FloatArray:
     sure = np.isinf(most)
     low, high = np.zeros(most.size), np.where(sure, 1.0, 4.0 * most) + 1e-300
     listed = [(w[v], a[v], np.exp(-a[v])) for w, a in zip(parts, steeps, strict=True) for v in range(len(w))]
-    single = len(listed) == len(parts)
+    if len(listed) == len(parts):
+        return np.asarray(np.where(sure, np.inf, _newton(listed, most)))
     for _ in range(44):
         middle = 0.5 * (low + high)
         with np.errstate(over="ignore", invalid="ignore"):
             terms = [np.nan_to_num(np.exp(a * (w / middle - 1.0)) - base, posinf=1e300) for w, a, base in listed]
-        if not single:
-            ends = np.cumsum([len(w) for w in parts])[:-1]
-            terms = [np.max(group, axis=0) for group in np.split(np.array(terms), ends)]
+        ends = np.cumsum([len(w) for w in parts])[:-1]
+        terms = [np.max(group, axis=0) for group in np.split(np.array(terms), ends)]
         enough = np.sum(terms, axis=0) >= 1.0
         low, high = np.where(enough, middle, low), np.where(enough, high, middle)
     return np.asarray(np.where(sure, np.inf, low))

@@ -11,11 +11,11 @@ Parts w_k that count together are added. Of parts that count alone a witness' va
 
 .. math:: \phi = c + \frac{c}{\alpha} \Bigl( \log \sum_k e^{a_k (w_k/c - 1)} - \log(1 + \sum_k e^{-a_k}) \Bigr) > c ,
 
-which is convex in the parts, so it lies above its tangents, too; alpha is the least a_k. (Where phi is below c, the value
-is at least c + (phi - c) alpha / (alpha - log m), with m parts.) All in all the right side is linear in q, and its least
-value over the mixes of a box is found exactly, by giving to the arms with the lowest slopes as much as they may have. So
-the bound of a box holds *for any* tangent: inexact inner solves can only make a search longer, never wrong. (A known
-row has n = 0: any price will do.)
+which is convex in the parts, so it lies above its tangents, too; alpha is the least a_k. (Where phi is below c, the
+value is at least c + (phi - c) alpha / (alpha - log m), with m parts.) All in all the right side is linear in q, and
+its least value over the mixes of a box is found exactly, by giving to the arms with the lowest slopes as much as they
+may have. So the bound of a box holds *for any* tangent: inexact inner solves can only make a search longer, never
+wrong. (A known row has n = 0: any price will do.)
 
 The best tangent is that where the convex function is smallest; that point is looked for by moving shares from one arm
 to another.
@@ -215,8 +215,8 @@ def _largest_ratio(evidence: Evidence, k: int, v: int, box: Box) -> float:
 
 @kernel
 def _write_part(evidence: Evidence, k: int, v: int, ratio: float, cuts: Cuts) -> None:
-    """Copy one variant of a coordinate in units of its threshold, for S / Lambda of at most this ratio, with the sizes of
-    its numbers."""
+    """Copy one variant of a coordinate, in units of its threshold for S / Lambda of at most this ratio, with the sizes
+    of its numbers."""
     scale = 1.0
     if evidence.terms.kind != TOGETHER:
         scale = math.sqrt(2.0) / threshold_of(evidence, k, v, ratio)

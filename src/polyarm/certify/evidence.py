@@ -6,10 +6,10 @@ quadratic and separable in q; where D is large in terms of sqrt(S), the data con
 
 *Alone* (every proof): each coordinate has its own E-process :math:`E_k` about q, and its own share of delta; an average
 of E-processes is one under every correlation between the outcomes of one pull, so q is refuted once
-:math:`\sum_k \delta_k E_k(q) \ge 1`. One coordinate with :math:`D_k(q) \ge z_k \sqrt{S_k(q)}` is enough for that. What is
-computed lies a little below the sum: :math:`\log(\delta_k E_k)` is concave in :math:`w_k = D_k^2/(z_k^2 S_k)`, nought at
-w = 1 and :math:`-a_k` at w = 0, so it is at least :math:`a_k (w_k - 1)` between them (D_k < 0 proves nothing). The *value*
-of q is the root v of
+:math:`\sum_k \delta_k E_k(q) \ge 1`. One coordinate with :math:`D_k(q) \ge z_k \sqrt{S_k(q)}` is enough for that. What
+is computed lies a little below the sum: :math:`\log(\delta_k E_k)` is concave in :math:`w_k = D_k^2/(z_k^2 S_k)`, zero
+at w = 1 and :math:`-a_k` at w = 0, so it is at least :math:`a_k (w_k - 1)` between them (D_k < 0 proves nothing). The
+*value* of q is the root v of
 
 .. math:: \sum_k e^{a_k (w_k/v - 1)} = 1 + \sum_k e^{-a_k},
 

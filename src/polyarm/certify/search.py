@@ -240,8 +240,8 @@ def _descend_alone(
     """Lower the value of a witness, in place, where coordinates count alone; returns it.
 
     One step: tangents in place of the variances make every part convex and larger, equal at q. What lowers the largest
-    of these lowers the value; a step that does not is halved. Known rows are only soft there, and
-    the best witnesses are often at the edge of one: a mix that is beyond it is moved back.
+    of these lowers the value; a step that does not is halved. Known rows are only soft there, and the best witnesses
+    are often at the edge of one: a mix that is beyond it is moved back.
     """
     box, n_arms = work.box, q.size
     _keep_known_rows(evidence, repair, q)

@@ -42,8 +42,8 @@ _FIRST_CELLS, _MOST_DOUBLINGS = 3_000, 20
 #: After unresolved searches the least statistic must pass by more, but never by more than this.
 _LARGEST_MARGIN = 0.1
 
-#: Witnesses that would hurt a start are looked for from this value of the known ones on: in so many steps downhill, then
-#: by a search to this accuracy, in this many cells at most.
+#: Witnesses that would hurt a start are looked for from this value of the known ones on: in so many steps downhill,
+#: then by a search to this accuracy, in this many cells at most.
 _WORTH_LOOKING, _DESCENT_STEPS = 0.3, 20
 _RESPONSE_ACCURACY, _RESPONSE_CELLS = 0.1, 8
 #: The r that is certified at any time: how often it may be doubled, how exact it is, and the cells of each try.

@@ -40,7 +40,7 @@ from polyarm.certify.evidence import (
 from polyarm.tolerances import KNOWN_ROW
 
 #: How often the bound of a box is computed, and how many shares move in between.
-_ROUNDS = 20
+_ROUNDS = 30
 _MOVES = 16
 #: A box is divided once its bound is certainly too low by this share and close to the best possible one.
 _TOO_LOW = 0.02
@@ -535,7 +535,7 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
     cuts, look, box = work.cuts, work.look, work.box
     set_cut(evidence, cut, cuts)
     release_prices(look)
-    reached = 0.0
+    reached, before = 0.0, np.inf
     for turn in range(_ROUNDS):
         look_from(box.mix, cuts, look)
         here = write_tangent(scale, cuts, look)
@@ -549,7 +549,9 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
             # While the mix breaks a known row and its price may still rise, there are better prices.
             broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.x_sizes[k])
         hopeless = here <= (1.0 - _TOO_LOW) * cut and here - reached < _NEARLY_BEST * (cut - reached)
-        stalled = cuts.terms.cut > 0.0 and turn > 1 and risen < _GOOD_PRICES * scale
+        # The bound often rises late: as long as the mix gets better there is hope.
+        stalled = cuts.terms.cut > 0.0 and turn > 1 and max(risen, before - here) < _GOOD_PRICES * scale
+        before = here
         settled = hopeless or stalled or here - reached < _GOOD_PRICES * scale
         if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
             break

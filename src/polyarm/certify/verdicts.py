@@ -19,7 +19,7 @@ from polyarm.tolerances import KNOWN_ROW
 #: An unresolved search costs pulls: at K = 100, proved, runs with 2,400 cells took nearly twice as many.
 _MAX_CELLS, _FEWEST_CELLS = 60_000, 1_500
 #: A cell's cost grows with the arms: many arms get fewer cells, so that an unresolved search stays affordable.
-_CELLS_TIMES_ARMS = 6_000_000
+_CELLS_TIMES_ARMS = 200_000
 #: The price of breaking an estimated row, per unit of reward noise: far above any price that an optimum pays.
 _PENALTY = 200.0
 

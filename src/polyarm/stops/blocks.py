@@ -40,7 +40,7 @@ from polyarm.tolerances import CERTIFIED_MARGIN
 #: to the rule's. Another block usually makes the proof easier, and is cheaper than a long search.
 _FIRST_CELLS, _MOST_DOUBLINGS = 3_000, 20
 #: After unresolved searches the least statistic must pass by more, but never by more than this.
-_LARGEST_MARGIN = 0.1
+_LARGEST_MARGIN = 0.4
 
 #: Witnesses that would hurt a start are looked for from this value of the known ones on: in so many steps downhill,
 #: then by a search to this accuracy, in this many cells at most.

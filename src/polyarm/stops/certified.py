@@ -53,7 +53,7 @@ _ITERATIONS = 60
 _WORTH_TESTING = 0.6
 _LEAST_STEP = 0.02
 #: After an unresolved search the pool must pass by this much more before the next one.
-MARGIN_GROWTH = 0.02
+MARGIN_GROWTH = 0.08
 #: Shares below this are left out of an answer if the proof allows it: nobody wants to serve one request in a thousand.
 SMALL_SHARE = 2e-3
 #: What a cautious answer may lose, and what it may cost in total, as shares of r.

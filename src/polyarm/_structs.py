@@ -25,7 +25,7 @@ _INTERPRETED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 _NUMBERS: dict[Any, type] = {float: float, int: int, bool: bool}
 
 
-class Numbers(np.void):
+class Numbers(np.void):  # type: ignore[misc]
     """Named numbers in one block of memory; `Scalars` makes a class of them with an attribute for each."""
 
 

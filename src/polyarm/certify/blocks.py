@@ -14,8 +14,9 @@ row i at q        :math:`f q_a`                :math:`\sum_k n_k G_i^k q`
 ================  ===========================  ==============================================
 
 If row i fails at the answer, its D is below the martingale; if the answer is more than r below the best, every D at
-q = q* is. `certify.lemma` bounds each, so the answer is proved when every D of the first kind, and for every q one of
-the others, exceeds its threshold. docs/guarantee.md has the proof.
+q = q* is. `certify.lemma` says how unlikely that is. The answer is proved when every D of the first kind exceeds its
+threshold, and every q is refuted by the average of the E-processes of its coordinates (`certify.evidence`).
+docs/guarantee.md has the proof.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Every constant of the certificates, in one place: fixed before any data, and written into every document."""
+"""Shares of delta and constants of the mixtures, in one place: fixed before any data, and written into every document.
+
+The accounts have two more, in `polyarm.accounts`.
+"""
 
 from typing import Final
 

@@ -7,7 +7,7 @@ squares and each coordinate's part of the value, with x = D in units of its thre
 
 .. math:: \frac{x_+^2}{2 n} \ge y x - \tfrac12 y^2 n ,
 
-Parts w_k that count together are added. Of parts that count alone a witness' value exceeds c once
+Parts w_k may be added up. Where they are averaged, a witness' value exceeds c once
 
 .. math:: \phi = c + \frac{c}{\alpha} \Bigl( \log \sum_k e^{a_k (w_k/c - 1)} - \log(1 + \sum_k e^{-a_k}) \Bigr) > c ,
 
@@ -73,8 +73,8 @@ _RATIO_SLACK, _RATIO_STEP, _RATIO_STEPS = 1.0 + 1e-9, 1.02, 200
 
 
 class CutTerms(Scalars):
-    """`cut` is the c, `spare` the second logarithm and `alpha` the alpha of parts that count alone; `cut` is 0 where
-    parts count together. `dilution` is alpha / (alpha - log m); `offset` the part of a tangent that does not depend on
+    """`cut` is the c, `spare` the second logarithm and `alpha` the alpha of parts that are averaged; `cut` is 0 where
+    they are added up. `dilution` is alpha / (alpha - log m); `offset` the part of a tangent that does not depend on
     prices."""
 
     cut: float
@@ -90,7 +90,7 @@ class Cuts:
 
     Part k has x = `bases` + `slopes` q and n = `fixed` + `chords` q, of at least `least`; `curves` are what the chords
     are of; `x_sizes` and `n_sizes` the largest numbers that x and n are made of. `softness` is zero unless the row is
-    known; `used` (m,) is zero for a part that refutes nothing. `steeps` are the a_k of parts that count alone.
+    known; `used` (m,) is zero for a part that refutes nothing. `steeps` are the a_k of parts that are averaged.
     """
 
     terms: CutTerms

@@ -4,8 +4,8 @@ A *witness* of an answer p is a mix q that satisfies every row and beats p by mo
 reward at q, coordinate 1 + i of row i at q. Each has a statistic D that is linear in q, and a variance S that is
 quadratic and separable in q; where D is large in terms of sqrt(S), the data contradict that q is a witness.
 
-*Alone* (every proof): each coordinate has its own E-process :math:`E_k` about q, and its own share of delta; an average
-of E-processes is one under every correlation between the outcomes of one pull, so q is refuted once
+*Averaged* (every proof): each coordinate has its own E-process :math:`E_k` about q, and its own share of delta; an
+average of E-processes is one under every correlation between the outcomes of one pull, so q is refuted once
 :math:`\sum_k \delta_k E_k(q) \ge 1`. One coordinate with :math:`D_k(q) \ge z_k \sqrt{S_k(q)}` is enough for that. What
 is computed lies a little below the sum: :math:`\log(\delta_k E_k)` is concave in :math:`w_k = D_k^2/(z_k^2 S_k)`, zero
 at w = 1 and :math:`-a_k` at w = 0, so it is at least :math:`a_k (w_k - 1)` between them (D_k < 0 proves nothing). The
@@ -15,7 +15,7 @@ at w = 1 and :math:`-a_k` at w = 0, so it is at least :math:`a_k (w_k - 1)` betw
 
 which is about :math:`\max_k w_k` and often larger: above 1, q is refuted.
 
-*Together* (stylised thresholds and characteristic times): the value is :math:`\sum_k D_k^2/(2 S_k)`.
+*Added up* (stylised thresholds and characteristic times): the value is :math:`\sum_k D_k^2/(2 S_k)`.
 
 A coordinate may be weighed in several ways that are all valid, its *variants*; the best counts.
 """
@@ -32,8 +32,8 @@ from polyarm.tolerances import KNOWN_ROW
 
 # How coordinates are combined, and what a coordinate must reach.
 TOGETHER = 0  # their sum; what it must exceed is up to who asks
-FIXED = 1  # alone: D^2 / (2 S) must reach `levels`
-MIXED = 2  # alone: the mixture of `certify.lemma` must reach exp(`levels`)
+FIXED = 1  # averaged: log(delta E) is D^2 / (2 S) less `levels`
+MIXED = 2  # averaged: log(delta E) is that of the mixture of `certify.lemma`, less `levels`
 
 #: Steps of Newton's method towards the value of a witness, and how exact it is.
 _ROOT_STEPS, _ROOT_ACCURACY = 30, 1e-10
@@ -148,9 +148,9 @@ def steepness_of(evidence: Evidence, k: int, v: int, ratio: float) -> float:
 
 @kernel
 def coordinate_value(evidence: Evidence, k: int, q: FloatArray) -> float:
-    """D^2/(z^2 S) of a coordinate at a witness, or D^2/(2 S) where coordinates count together; zero for D <= 0.
+    """D^2/(z^2 S) of a coordinate at a witness, or D^2/(2 S) where coordinates are added up; zero for D <= 0.
 
-    Notes the steepness of one that counts alone, too.
+    Notes its steepness, too, where coordinates are averaged.
     """
     evidence.steeps[k] = np.inf
     v = choose_variant(evidence, k, q)
@@ -212,7 +212,7 @@ def breaks_known_row(evidence: Evidence, q: FloatArray) -> bool:
 def witness_value(evidence: Evidence, q: FloatArray) -> float:
     """How far the data are from q being a witness; infinite when q breaks a known row.
 
-    Alone it is refuted above 1.
+    Where coordinates are averaged it is refuted above 1.
     """
     if breaks_known_row(evidence, q):
         return np.inf

@@ -20,9 +20,9 @@ from polyarm.model import Model
 from polyarm.tolerances import KNOWN_ROW
 
 # Kinds of thresholds.
-PROVED = 0  # the mixture of precision `lam`; every coordinate alone
-STYLISED = 1  # what papers use: every pull counts, coordinates together, all thresholds are log((1 + log t)/delta)
-GIVEN = 2  # every pull counts, coordinates together, all thresholds are one
+PROVED = 0  # the mixture of precision `lam`; coordinates are averaged
+STYLISED = 1  # what papers use: every pull counts, coordinates add up, all thresholds are log((1 + log t)/delta)
+GIVEN = 2  # every pull counts, coordinates add up, all thresholds are one
 
 
 class Pricing(Scalars):
@@ -65,9 +65,9 @@ def given_pricing() -> Pricing:
 
 
 class Thresholds(Scalars):
-    """What statistics must exceed: rows at the answer (`cost`), the `reward` and the `row`s of a witness.
+    """What statistics must exceed: rows at the answer (`cost`), the `reward` or a `row` that refutes by itself.
 
-    `witness` is what a witness's value must exceed: one where its coordinates stand alone, `reward` where they are
+    `witness` is what a witness's value must exceed: one where its coordinates are averaged, `reward` where they are
     added up.
     """
 

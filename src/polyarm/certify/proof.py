@@ -169,7 +169,7 @@ def prove_reward(test: RewardTest) -> RewardProof:
 
 
 def refutes_all(evidence: Evidence) -> bool:
-    """Tell whether rows alone refute every mix, each by one row; the evidence is overwritten."""
+    """Tell whether rows alone refute every mix; the evidence is overwritten."""
     d, n_arms = evidence.known_rows.shape
     task = Task(1.0, 0.0, 1.0, 1.0, _MAX_CELLS)
     return refute_all_by_rows(evidence, task, make_search_work(n_arms, d))

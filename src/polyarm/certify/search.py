@@ -51,7 +51,7 @@ _EAGER = 12
 _WORTH_IMPROVING = 1.5
 #: Larger values are not told apart: bounds must be able to exceed them.
 _BEYOND_DOUBT = 1e12
-#: Steps of the descent of a witness whose coordinates count alone, and how often a step that is too long is halved.
+#: In the descent of a witness whose coordinates are averaged: how often a step that is too long is halved.
 _HALVINGS = 4
 
 
@@ -237,10 +237,10 @@ def _keep_known_rows(evidence: Evidence, repair: Repair, mix: FloatArray) -> Non
 def _descend_alone(
     evidence: Evidence, scale: float, iterations: int, work: CutWork, repair: Repair, q: FloatArray
 ) -> float:
-    """Lower the value of a witness, in place, where coordinates count alone; returns it.
+    """Lower the value of a witness, in place, where coordinates are averaged; returns it.
 
-    One step: tangents in place of the variances make every part convex and larger, equal at q. What lowers the largest
-    of these lowers the value; a step that does not is halved. Known rows are only soft there, and the best witnesses
+    One step: tangents in place of the variances make every part convex and larger, equal at q. What lowers them
+    lowers the value; a step that does not is halved. Known rows are only soft there, and the best witnesses
     are often at the edge of one: a mix that is beyond it is moved back.
     """
     box, n_arms = work.box, q.size

@@ -76,7 +76,7 @@ def least_ratio(
 
 
 def refute_all_by_rows(evidence: Evidence, task: Task, work: SearchWork) -> bool:
-    """Tell whether rows alone refute every mix, each by one row: then no mix satisfies them all.
+    """Tell whether rows alone refute every mix: then no mix satisfies them all.
 
     The search for witnesses, without the reward; the evidence is overwritten.
     """

@@ -35,7 +35,7 @@ def make_descent_work(n_arms: int, n_constraints: int) -> DescentWork:
 
 @kernel
 def _write_nearest_instance(evidence: Evidence, q: FloatArray, work: DescentWork) -> None:
-    """Write means and rows of the nearest instance in which q wins, for coordinates that count together."""
+    """Write means and rows of the nearest instance in which q wins, for coordinates that are added up."""
     for k in range(evidence.variants.size):
         if k > 0 and evidence.known[k - 1]:
             for a in range(q.size):
@@ -53,7 +53,7 @@ def _write_nearest_instance(evidence: Evidence, q: FloatArray, work: DescentWork
 
 @kernel
 def improve_witness(evidence: Evidence, penalty: float, iterations: int, work: DescentWork, q: FloatArray) -> float:
-    """Lower the value of a witness in place by a few monotone steps, where coordinates count together; returns it.
+    """Lower the value of a witness in place by a few monotone steps, where coordinates are added up; returns it.
 
     One step: the nearest instance in which q wins has an optimum of its own, which is at least as good a witness; if g
     does not fall there, it may at points between the two.

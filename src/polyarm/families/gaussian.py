@@ -1,4 +1,4 @@
-"""Gaussian rewards with a known standard deviation per arm."""
+"""Gaussian rewards of a declared std per arm."""
 
 import math
 

@@ -3,8 +3,9 @@ r"""What a plan is worth: the least ratio of a statistic to its threshold that a
 .. math:: \min_k \frac{f_k(w, p)}{\beta_k(w)}
 
 over the cuts k: one cost statistic per unknown row, and the value of every witness q of a pool: the sum of its
-coordinates, or the largest in terms of its threshold. The thresholds are those that the test itself will use once T
-pulls have been made in proportions w. (Plans for blocks: `planner.prospect`.)
+coordinates, or the largest in terms of its threshold (the test averages them, which is mostly easier to pass). The
+thresholds are those that the test itself will use once T pulls have been made in proportions w. (Plans for blocks:
+`planner.prospect`.)
 """
 
 import math

@@ -3,9 +3,10 @@ r"""What a plan of blocks is worth: the least ratio of a statistic to its thresh
 .. math:: \min_c \frac{D_c(w, p)}{z_c \sqrt{S_c(w, p)}}
 
 over the claims c of `certify.blocks`: every unknown row at the answer, and every witness of a pool, which counts by its
-best coordinate. Statistics and variances are those expected after n more pulls in proportions w with the answer p: on
-top of what a start has accumulated, or from nothing. Variances that are learned cost more where an arm is pulled too
-little to learn it; that is part of what is planned, and so is the guard of `estimated`.
+best coordinate (the test averages them, which is mostly easier to pass). Statistics and variances are those expected
+after n more pulls in proportions w with the answer p: on top of what a start has accumulated, or from nothing.
+Variances that are learned cost more where an arm is pulled too little to learn it; that is part of what is planned, and
+so is the guard of `estimated`.
 """
 
 import math

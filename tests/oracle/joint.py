@@ -5,9 +5,10 @@ Nothing here imports polyarm's numerics but the container `Evidence`; every form
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
 from oracle.reference import BoolArray, FloatArray, Generator, IntArray
 from polyarm.certify.evidence import FIXED, MIXED, TOGETHER, Evidence, EvidenceTerms
@@ -244,15 +245,22 @@ def log_mixture(z: FloatArray, reach: float) -> FloatArray:
     return np.asarray(np.log(2.0) + upper + np.log1p(-np.exp(log_ndtr(-z) - upper)) + 0.5 * z * z)
 
 
+@cache
+def _heights(reach: float) -> tuple[FloatArray, FloatArray]:
+    """A fine grid of deviations, and log J there."""
+    grid = np.linspace(0.0, min(reach + FARTHEST, 60.0), 4001)[1:]
+    return grid, log_mixture(grid, reach)
+
+
 def deviations(levels: FloatArray, reach: float) -> FloatArray:
     """The z with log J(z, Y) equal to each level; infinite where that is out of reach."""
-    grid = np.linspace(0.0, min(reach + FARTHEST, 60.0), 4001)
-    heights = log_mixture(grid[1:], reach)
-    z = np.interp(levels, heights, grid[1:], left=grid[1], right=np.inf)
-    for _ in range(3):  # the grid is fine, so Newton's method ends at once
+    grid, heights = _heights(reach)
+    z = np.interp(levels, heights, grid, left=grid[0], right=np.inf)
+    for _ in range(2):  # the grid is fine, so Newton's method ends at once
         here = np.where(np.isfinite(z), z, 1.0)
-        slope = (log_mixture(here + 1e-6, reach) - log_mixture(here - 1e-6, reach)) / 2e-6
-        z = np.where(np.isfinite(z), here - (log_mixture(here, reach) - levels) / slope, np.inf)
+        height = log_mixture(here, reach)
+        slope = (log_mixture(here + 1e-5, reach) - height) / 1e-5
+        z = np.where(np.isfinite(z), here - (height - levels) / slope, np.inf)
     return np.asarray(z)
 
 
@@ -284,48 +292,54 @@ def _parts(case: Case, k: int, mixes: FloatArray) -> tuple[FloatArray, FloatArra
     return values, margins, steeps
 
 
-def _newton(listed: list[tuple[FloatArray, FloatArray, FloatArray]], most: FloatArray) -> FloatArray:
-    """The same root by Newton's method in v, from the largest part; 0 where all are."""
-    w, a = np.array([x[0] for x in listed]), np.array([x[1] for x in listed])
-    spare, value = (
-        np.log1p(np.sum([x[2] for x in listed], axis=0)),
-        np.where((most > 0.0) & np.isfinite(most), most, 1.0),
-    )
+def _newton(w: FloatArray, a: FloatArray, begin: FloatArray) -> FloatArray:
+    r"""The root v of :math:`\sum_k e^{a_k (w_k/v - 1)} = 1 + \sum_k e^{-a_k}` at every mix, by Newton's method in v.
+
+    Of coordinates (m, n), of which the clearest is above zero.
+    """
+    spare, value = np.log1p(np.exp(-a).sum(axis=0)), begin.copy()
+    says = np.isfinite(a)
+    rises = np.where(says, a, 0.0) * w
     with np.errstate(all="ignore"):
         for _ in range(60):
-            exponents = np.where(np.isfinite(a), a * (w / value - 1.0), -np.inf)
-            total = logsumexp(exponents, axis=0)
-            slope = np.where(
-                np.isfinite(a), np.exp(exponents - total) * np.where(np.isfinite(a), a, 0.0) * w / value, 0.0
-            )
-            step = (total - spare) / slope.sum(axis=0)
-            step = np.where(most > 0.0, np.maximum(np.nan_to_num(step), -0.5), 0.0)
+            exponents = np.where(says, rises / value - a, -np.inf)
+            highest = exponents.max(axis=0)
+            shares = np.exp(exponents - highest)
+            total = shares.sum(axis=0)
+            slope = (shares * rises).sum(axis=0) / (total * value)
+            step = np.maximum(np.nan_to_num((highest + np.log(total) - spare) / slope), -0.5)
             value *= 1.0 + step
-            if np.abs(step).max(initial=0.0) < 1e-13:
+            if np.abs(step).max(initial=0.0) < 1e-8:  # the next one would be its square
                 break
-    return np.where(most > 0.0, value, 0.0)
+    return value
 
 
 def _average(parts: list[FloatArray], steeps: list[FloatArray]) -> FloatArray:
-    r"""The root v of :math:`\sum_k e^{a_k (w_k/v - 1)} = 1 + \sum_k e^{-a_k}` at every mix, by bisection.
+    """The root of `_newton` at every mix. Each coordinate has arrays (V, n): the variant with the largest term counts.
 
-    Each coordinate has arrays (V, n): the variant with the largest term counts.
+    At the root of any choice of variants, those that then have the largest terms have a root that is no smaller.
     """
     most = np.max([w.max(axis=0) for w in parts], axis=0)
-    sure = np.isinf(most)
-    low, high = np.zeros(most.size), np.where(sure, 1.0, 4.0 * most) + 1e-300
-    listed = [(w[v], a[v], np.exp(-a[v])) for w, a in zip(parts, steeps, strict=True) for v in range(len(w))]
-    if len(listed) == len(parts):
-        return np.asarray(np.where(sure, np.inf, _newton(listed, most)))
-    for _ in range(44):
-        middle = 0.5 * (low + high)
-        with np.errstate(over="ignore", invalid="ignore"):
-            terms = [np.nan_to_num(np.exp(a * (w / middle - 1.0)) - base, posinf=1e300) for w, a, base in listed]
-        ends = np.cumsum([len(w) for w in parts])[:-1]
-        terms = [np.max(group, axis=0) for group in np.split(np.array(terms), ends)]
-        enough = np.sum(terms, axis=0) >= 1.0
-        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    return np.asarray(np.where(sure, np.inf, low))
+    sure, says = np.isinf(most), (most > 0.0) & np.isfinite(most)
+    where = np.flatnonzero(says)
+    value = most[where]
+    chosen: list[IntArray] = []
+    for _ in range(20):
+        before, chosen = chosen, []
+        for w, a in zip(parts, steeps, strict=True):
+            with np.errstate(over="ignore", invalid="ignore"):
+                terms = np.exp(np.minimum(a[:, where] * (w[:, where] / value - 1.0), 700.0)) - np.exp(-a[:, where])
+            chosen.append(np.nan_to_num(terms, nan=-np.inf).argmax(axis=0))
+        if before and all(np.array_equal(x, y) for x, y in zip(before, chosen, strict=True)):
+            break
+        along = np.arange(where.size)
+        w, a = (np.array([x[:, where][v, along] for x, v in zip(group, chosen, strict=True)]) for group in (parts, steeps))
+        value = _newton(w, a, value)
+        if all(len(x) == 1 for x in parts):
+            break
+    found = np.where(sure, np.inf, 0.0)
+    found[where] = value
+    return found
 
 
 def _combine(case: Case, mixes: FloatArray, best: bool) -> FloatArray:
@@ -344,6 +358,12 @@ def _combine(case: Case, mixes: FloatArray, best: bool) -> FloatArray:
         total = _average(values, steeps)
     broken = np.any(mixes @ e.known_rows[e.known].T > 0.0, axis=1)
     return np.asarray(np.where(broken, np.inf, total))
+
+
+def clearest_values(case: Case, mixes: FloatArray) -> FloatArray:
+    """The value of every mix by the one coordinate that says most, as if the others said nothing."""
+    used = [k for k in range(case.evidence.variants.size) if case.evidence.variants[k] > 0]
+    return np.asarray(np.max([_parts(case, k, mixes)[0].max(axis=0) for k in used], axis=0))
 
 
 def sums_of_evidence(case: Case, mixes: FloatArray) -> FloatArray:

@@ -6,11 +6,12 @@ The same checks run on the library as it is (`unit/test_lemma.py`) and with one 
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, largest_values, remade, sums_of_evidence
 from oracle.martingale import (
     ANSWER,
     REWARD,
@@ -27,13 +28,15 @@ from oracle.martingale import (
 from oracle.reference import FloatArray, Generator
 from polyarm import Problem
 from polyarm.accounts import guess_mean
-from polyarm.certify import blocks, constants, cuts
+from polyarm.certify import blocks, constants, cuts, lemma
 from polyarm.certify import evidence as evidences
 from polyarm.certify.evidence import Evidence, make_evidence
 from polyarm.certify.lemma import log_mixture
 from polyarm.model import Model, build_model
 
 CLAIMS = (REWARD, ROW, ANSWER)
+#: How far a witness may be beyond a known row, and a little more.
+KNOWN_ROW = 1.01e-9
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,79 @@ def spent(n_unknown: int, delta: float) -> float:
     return total
 
 
+# -- The average ------------------------------------------------------------------------------------------------------
+
+
+def curvature(reach: float) -> float:
+    """The largest second difference of log J(sqrt(s), Y) in s, up to the reach and beyond: not above zero."""
+    end = min(reach + 29.0, 40.0)
+    squares = np.unique(np.r_[np.linspace(0.0, end, 400) ** 2, np.linspace(0.0, 4.0, 200)])
+    heights = np.array([lemma.log_mixture(float(z), reach) for z in np.sqrt(squares)])
+    steps = np.diff(squares)
+    return float(np.max(np.diff(np.diff(heights) / steps) * np.minimum(steps[1:], steps[:-1])))
+
+
+def louder(case: Case, factors: FloatArray) -> Case:
+    """The same case with the statistic of each coordinate so many times larger."""
+    e = case.evidence
+    return replace(case, evidence=remade(e, gains=factors[:, None, None] * e.gains, bases=factors[:, None] * e.bases))
+
+
+def worth(case: Case, q: FloatArray, value: float) -> Case:
+    """The same case with louder statistics, so that the library gives this value to a witness, or very nearly."""
+    for _ in range(4):  # what is louder may be weighed by another variant
+        found = float(evidences.witness_value(case.evidence, q))
+        case = louder(case, np.full(case.evidence.variants.size, math.sqrt(value / found)))
+    return case
+
+
+def draw_refutable(rng: Generator, kind: int) -> tuple[Case, FloatArray]:
+    """A case and a witness that it can refute; mostly several of its coordinates are about equally clear."""
+    while True:
+        n_arms, d = int(rng.integers(2, 7)), int(rng.integers(0, 5))
+        case, q = draw_case(rng, n_arms, d, str(rng.choice(FLAVOURS)), kind), draw_mixes(rng, 1, n_arms)[0]
+        factors = np.ones(1 + d)
+        if rng.random() < 0.7:
+            for k in range(1 + d):
+                alone = float(evidences.coordinate_value(case.evidence, k, q))
+                factors[k] = math.sqrt(rng.uniform(0.6, 1.0) / alone) if 1e-6 < alone < 1e6 else 1.0
+        case = louder(case, factors)
+        if 1e-6 < evidences.witness_value(case.evidence, q) < 1e6:
+            return case, q
+
+
+def sum_at(case: Case, q: FloatArray, value: float) -> float:
+    """The sum of delta E once the library gives this value to a witness."""
+    return float(sums_of_evidence(worth(case, q, value), q[None])[0])
+
+
+def most_at_one(case: Case) -> float:
+    """The largest sum of delta E that a value of 1 can stand for, with fixed thresholds: only what is spare is lost."""
+    levels = case.evidence.levels[case.evidence.variants > 0, 0]
+    return 1.0 + float(np.exp(-levels).sum()) + 1e-4
+
+
+def sums_in_refuted_box(rng: Generator, case: Case, q: FloatArray) -> FloatArray | None:
+    """The sums of delta E of mixes in a small box about a witness, if the library is sure that all have a value of 1.
+
+    Values are near 1: the bound that the library finds is brought there.
+    """
+    width = float(10.0 ** rng.uniform(-3.0, 0.0))
+    low, high = np.maximum(q - width * rng.random(q.size), 0.0), np.minimum(q + width * rng.random(q.size), 1.0)
+    mixes = np.array(_mixes_in(rng, low, high, q, 20))
+    mixes = mixes[np.isfinite(largest_values(case, mixes))]
+    if not len(mixes):
+        return None
+    work = cuts.make_cut_work(*case.shape)
+    for nearly in (0.85, 0.93, 0.98, 1.0001, 1.02, 1.1, 1.5):
+        louder_case = worth(case, q, nearly)
+        work.box.low[:], work.box.high[:], work.box.mix[:] = low, high, q
+        cuts.write_cuts(louder_case.evidence, 1.0, work)
+        if cuts.bound_box(louder_case.evidence, 0.0, 1.0, 1.0, work) > 1.0:
+            return sums_of_evidence(louder_case, mixes)
+    return None
+
+
 # -- Boxes ------------------------------------------------------------------------------------------------------------
 
 
@@ -195,17 +271,10 @@ class BoxCheck(NamedTuple):
     ratio: float
 
 
-def best_value(evidence: Evidence, q: FloatArray) -> float:
-    """D^2/(z^2 S) of the best variant of the best coordinate; infinite if q breaks a known row."""
-    if evidences.breaks_known_row(evidence, q):
-        return math.inf
-    best = 0.0
-    for k, n_variants in enumerate(evidence.variants):
-        for v in range(n_variants):
-            d, s, prior = evidences.statistic_at(evidence, k, v, q)
-            if d > 0.0:
-                best = max(best, d * d / (s * evidences.threshold_of(evidence, k, v, s / prior) ** 2))
-    return best
+def least_value(evidence: Evidence, mixes: list[FloatArray]) -> float:
+    """The least value of these mixes, each coordinate by its best variant; those that break a known row have none."""
+    case = Case(evidence, mixes[0], mixes[0]).relaxed(KNOWN_ROW)
+    return float(largest_values(case, np.array(mixes)).min())
 
 
 def _mixes_in(rng: Generator, low: FloatArray, high: FloatArray, inside: FloatArray, number: int) -> list[FloatArray]:
@@ -227,7 +296,8 @@ def _mixes_in(rng: Generator, low: FloatArray, high: FloatArray, inside: FloatAr
 def check_box(rng: Generator, draw: Draw, weighed: Weighed) -> BoxCheck:
     """Bound a random box of mixes, with statistics moved to where they matter at its centre."""
     evidence, K = weighed.evidence, draw.n_arms
-    centre, width = draw_witness(rng, draw), float(10.0 ** rng.uniform(-4.0, 0.0))
+    near = rng.random() < 0.7  # the cut, 1: what is just below is most easily passed over
+    centre, width = draw_witness(rng, draw), float(10.0 ** rng.uniform(-4.0, -1.0 if near else 0.0))
     for k, n_variants in enumerate(evidence.variants):
         if n_variants > 0:
             d, s, _ = evidences.statistic_at(evidence, k, 0, centre)
@@ -239,6 +309,11 @@ def check_box(rng: Generator, draw: Draw, weighed: Weighed) -> BoxCheck:
     box.high[:] = np.minimum(centre + width * rng.random(K), 1.0)
     box.mix[:] = centre
     mixes = _mixes_in(rng, box.low.copy(), box.high.copy(), centre, 30)
+    least = least_value(evidence, mixes)
+    if near and 1e-3 < least < math.inf:
+        loudness = math.sqrt(rng.uniform(0.9, 1.1) / least)
+        for statistics in (evidence.gains, evidence.bases):
+            statistics *= loudness
     largest = 0.0
     for k, n_variants in enumerate(evidence.variants):
         for v in range(n_variants):
@@ -248,7 +323,7 @@ def check_box(rng: Generator, draw: Draw, weighed: Weighed) -> BoxCheck:
                 largest = max(largest, s / prior / bound)
     cuts.write_cuts(evidence, 1.0, work)
     lower = cuts.bound_box(evidence, 0.0, float(10.0 ** rng.uniform(-1.0, 1.0)), 1.0, work)
-    return BoxCheck(float(lower), min(best_value(evidence, q) for q in mixes), largest)
+    return BoxCheck(float(lower), least_value(evidence, mixes), largest)
 
 
 # -- The supermartingale, over all paths of a small tree ----------------------------------------------------------

@@ -20,8 +20,9 @@ FLOOR = 0.004
 
 def draw_bundle(rng: Generator) -> tuple[float, ClimbWork]:
     """A length of a step, and claims with slopes of few or many dimensions, some nearly alike."""
-    n_arms, n = int(rng.integers(2, 12)), int(rng.integers(1, 33))
+    n_arms = int(rng.integers(2, 12))
     climbing = make_climb_work(n_arms, 0)
+    n = int(rng.integers(1, climbing.ratios.size + 1))
     slopes = rng.normal(size=(n, 2 * n_arms)) * 10.0 ** rng.uniform(-1.0, 0.5)
     slopes[rng.random(n) < 0.3] = slopes[0] + 1e-3 * rng.normal(size=2 * n_arms)
     climbing.n_picked[0] = n

@@ -16,6 +16,7 @@ from scipy.integrate import quad
 from oracle import proof
 from oracle.martingale import ACCOUNTS, Draw, draw_problem, draw_start, draw_witness
 from oracle.proof import Weighed, weigh
+from polyarm.certify.evidence import FIXED, MIXED
 from polyarm.certify.lemma import deviation_for, log_mixture, normal_below
 
 REACHES = (0.4, 0.7, 1.0, 1.5, 2.5, 4.5, math.inf)
@@ -172,6 +173,41 @@ def test_shares_of_delta_add_up() -> None:
             assert proof.spent(n_unknown, delta) == pytest.approx(delta)
 
 
+# -- The average ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reach", REACHES)
+def test_log_j_is_concave_in_the_square_of_the_deviation(reach: float) -> None:
+    """What the chord from no deviation to the threshold rests on."""
+    assert proof.curvature(reach) < 1e-10
+
+
+@pytest.mark.parametrize("kind", [FIXED, MIXED])
+def test_a_value_above_one_is_a_sum_of_evidence_above_one(kind: int) -> None:
+    """... and a value of no more than .97 a sum that is not much larger: the average gives little away."""
+    rng, sums = np.random.default_rng(21), []
+    for _ in range(250):
+        case, q = proof.draw_refutable(rng, kind)
+        found = proof.sum_at(case, q, 1.0 + 1e-6)
+        assert found >= 1.0
+        assert kind == MIXED or found < proof.most_at_one(case)
+        sums.append(proof.sum_at(case, q, 0.97))
+    assert max(sums) < 1.5
+    assert np.mean(np.array(sums) > 1.0) > 0.02, "cases in which nothing is given away could not show how much"
+
+
+@pytest.mark.parametrize("kind", [FIXED, MIXED])
+def test_a_box_above_the_cut_is_refuted_everywhere(kind: int) -> None:
+    rng, least = np.random.default_rng(22), []
+    for _ in range(150):
+        sums = proof.sums_in_refuted_box(rng, *proof.draw_refutable(rng, kind))
+        if sums is not None:
+            least.append(float(sums.min()))
+    assert min(least) >= 1.0
+    assert np.mean(np.array(least) < 1.1) > 0.15, "boxes that are refuted by far could not show an error"
+    assert len(least) > 75
+
+
 # -- Boxes ------------------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +215,7 @@ def test_shares_of_delta_add_up() -> None:
 def test_the_bound_of_a_box_and_of_its_ratio_hold_everywhere_in_it(kind: str | None) -> None:
     rng, strong = np.random.default_rng(17), 0
     for draw, weighed in draws(7, 40, kind, known=kind is None):
-        for _ in range(4):
+        for _ in range(8):
             found = proof.check_box(rng, draw, weighed)
             assert found.ratio <= 1.0 + 1e-9
             if found.lower > 1e-9:

@@ -42,7 +42,7 @@ def compare(rows: dict[str, tuple[str, dict[str, Any]]], seeds: int) -> list[str
 def main() -> None:
     """Write all tables."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    goals = tabulate_goals(seeds / 50)
+    goals = tabulate_goals()
     target = Path(sys.argv[2] if len(sys.argv) > 2 else "docs/comparison.md")
     certex: dict[str, tuple[str, dict[str, Any]]] = {
         "certex, blocks": ("certex", {}),
@@ -60,8 +60,8 @@ def main() -> None:
         "## What a certified answer costs\n\n"
         "`certex` with its defaults. *Variances* says what the explorer was told: a std (`declared`), the least and "
         "the largest value (`range`: the variance is learned), or nothing (`estimated`: an asymptotic claim). "
-        "*Before*: the version that needed a scale for everything and could not learn a variance. An answer is right if "
-        "the mix satisfies every constraint and is within r of the best; delta is .01 to .1, as shipped.\n\n"
+        "*Before*: the version that needed a scale for everything and could not learn a variance. An answer is right "
+        "if the mix satisfies every constraint and is within r of the best; delta is .01 to .1, as shipped.\n\n"
         + "\n".join(goals)
         + "\n\n## Explorers\n\n"
         f"Written by `benchmarks/compare_explorers.py`, {seeds} seeds each. In each cell: mean pulls until the stop; "

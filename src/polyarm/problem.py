@@ -339,6 +339,10 @@ def refuse_noise(given: Mapping[str, Any]) -> None:
         )
 
 
+#: The variance of a smaller scale would vanish beside others.
+_LEAST_STD = 1e-60
+
+
 def check_declaration(where: str, std: Any, ends: RangePerArm | None, cap: bool, prefix: str = "") -> None:
     """Raise for an outcome that is declared twice, an empty range, or a cap without a range.
 
@@ -349,6 +353,11 @@ def check_declaration(where: str, std: Any, ends: RangePerArm | None, cap: bool,
         cap: Whether larger values are cut.
         prefix: What the names of the fields begin with in the error.
     """
+    if std is not None and np.min(std) < _LEAST_STD:
+        raise ValueError(
+            f"{where}: {prefix}std: expected at least {_LEAST_STD:g}, got {np.min(std):g}, whose square cannot be told "
+            "from zero; use larger units"
+        )
     if ends is None:
         if cap:
             raise ValueError(f"{where}: `{prefix}cap` cuts values at the end of the range; give `{prefix}range`, too")

@@ -53,7 +53,7 @@ _FLAT = 1e-2
 _NEWTON_STEPS = 40
 #: The least variance, as a share of the smallest one possible, or of the smallest variance of an arm.
 _LEAST_LENGTH = 1e-6
-#: The least alpha - log m, and what stands for more than the cut.
+#: The least alpha - log m from which a bound below the cut follows, and what stands for more than the cut.
 _LEAST_RISE, _JUST_ABOVE = 0.1, 1.0 + 1e-12
 #: Breaking a known row by this share of its largest entry costs half of what is to be exceeded, at first.
 _SOFTNESS = 0.05
@@ -253,7 +253,8 @@ def set_cut(evidence: Evidence, cut: float, cuts: Cuts) -> None:
             number += 1
     if number > 0:
         terms.cut, terms.spare = cut, math.log1p(spare)
-        terms.alpha, terms.dilution = least, least / max(least - math.log(number), _LEAST_RISE)
+        rise = least - math.log(number)
+        terms.alpha, terms.dilution = least, least / rise if rise > _LEAST_RISE else np.inf
 
 
 @kernel
@@ -542,7 +543,8 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
         found = _bound(cuts, look, box)
         risen, reached, certain = found - reached, max(found, reached), found
         if cuts.terms.cut > 0.0:  # beyond the cut phi bounds nothing: only that the cut is exceeded is certain
-            certain = cut * _JUST_ABOVE if found > cut else max(cut + (found - cut) * cuts.terms.dilution, 0.0)
+            diluted = cut - (cut - found) * cuts.terms.dilution if found < cut else 0.0
+            certain = cut * _JUST_ABOVE if found > cut else max(diluted, 0.0)
         lower = max(lower, certain)
         broken = False
         for k in range(look.x.size):

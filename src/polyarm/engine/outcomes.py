@@ -15,8 +15,8 @@ from polyarm.environments.replay import cost_names
 from polyarm.errors import InvalidInput, OutsideDeclaration, unknown_name
 from polyarm.problem import Problem
 
-#: Sums of larger outcomes could overflow, and squares of their means would.
-_LARGEST_OUTCOME = 1e100
+#: Fourth powers of larger outcomes could overflow in sums, and squares exceed what stands for an unknown variance.
+_LARGEST_OUTCOME = 1e60
 
 
 def check_outcome(field: str, value: Any) -> float:

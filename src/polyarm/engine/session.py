@@ -372,14 +372,14 @@ class Session:
         return found
 
     def take_accepted(self, start: int, r: float) -> None:
-        """End the exploration as an earlier `accept` did.
+        """End the exploration as an earlier `accept` did; raises if the outcomes told do not prove it.
 
         Args:
             start: The number of the start that it chose.
             r: The tolerance that this start proved.
         """
         assert self.stop is not None
-        self.stop.accept(start)
+        self.stop.accept(start, r)
         self.accepted_r = r
 
     def final_mix(self) -> FloatArray | None:

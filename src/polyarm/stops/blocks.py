@@ -29,6 +29,7 @@ from polyarm.certify.evidence import Evidence, witness_value
 from polyarm.certify.search import CERTIFIED, UNRESOLVED, Task, descend, search_witness
 from polyarm.certify.verdicts import CertifiedRule, keeps_known_rows, refute_all_by_rows
 from polyarm.certify.witnesses import add_witness, least_witness, refresh_uses
+from polyarm.errors import InvalidInput
 from polyarm.estimates import Estimates, expect_spread, mark, settle
 from polyarm.model import Model
 from polyarm.polytope.linear import is_mix
@@ -310,11 +311,10 @@ class BlocksStop(Watch):
 
     def _smallest_r(self, start: Start) -> float | None:
         """The smallest r at which a start proves its average, to some per cent; None if there is none."""
-        average = np.asarray(start.answer / start.terms.weight)
-        costs = least_answer_evidence(start, self.model)
-        if not (costs > 1.0 + CERTIFIED_MARGIN and is_mix(average) and keeps_known_rows(self.model, average)):
+        if not self._is_safe(start):
             return None
-        low, high = 0.0, float(self.model.r)
+        # Never the problem's own r to the last digit, which stands for a proof that the stop has found by itself.
+        low, high = 0.0, float(np.nextafter(self.model.r, np.inf))
         for _ in range(_R_DOUBLINGS):
             if self._proves_within(start, high):
                 break
@@ -326,6 +326,14 @@ class BlocksStop(Watch):
             low, high = (low, middle) if self._proves_within(start, middle) else (middle, high)
         return high
 
+    def _is_safe(self, start: Start) -> bool:
+        """Whether a start proves that its average keeps every constraint."""
+        if not start.terms.weight > 0.0:
+            return False
+        average = np.asarray(start.answer / start.terms.weight)
+        costs = least_answer_evidence(start, self.model)
+        return bool(costs > 1.0 + CERTIFIED_MARGIN and is_mix(average) and keeps_known_rows(self.model, average))
+
     def _proves_within(self, start: Start, r: float) -> bool:
         """Whether every witness of a start's average is refuted at this tolerance."""
         write_block_evidence(start, self.model, self.block.record, r, self.sums, self.evidence)
@@ -336,8 +344,12 @@ class BlocksStop(Watch):
         outcome, _, _ = search_witness(self.evidence, task, self.searching, np.zeros_like(self.witness))
         return bool(outcome == CERTIFIED)
 
-    def accept(self, number: int) -> None:
-        """End the exploration with the average of a start as the answer."""
+    def accept(self, number: int, r: float) -> None:
+        """End the exploration with the average of a start as the answer, if the data prove it within this tolerance."""
+        if not (0 <= number < len(self.begun) and self._is_safe(self.starts[number])) or not self._proves_within(
+            self.starts[number], r
+        ):
+            raise InvalidInput(f"start {number}: the outcomes told so far do not prove its mix within r = {r:g}")
         start = self.starts[number]
         self.state.answer[:] = start.answer / start.terms.weight
         self.block.now.winner = number

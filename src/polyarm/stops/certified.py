@@ -154,8 +154,8 @@ class Stop(Protocol):
     def certify_now(self) -> tuple[int, float, FloatArray] | None:
         """The start whose average is certified now, the smallest r, and that average; None if nothing is."""
 
-    def accept(self, number: int) -> None:
-        """End the exploration with the average of a start as the answer."""
+    def accept(self, number: int, r: float) -> None:
+        """End the exploration with the average of a start as the answer, if the data prove it within this tolerance."""
 
 
 class Saved(NamedTuple):
@@ -247,9 +247,9 @@ class Watch:
         """Only starts know of other tolerances."""
         return None
 
-    def accept(self, number: int) -> None:
+    def accept(self, number: int, r: float) -> None:
         """There is no start to accept."""
-        raise ValueError(f"start {number}: the pooled certificate has no starts")
+        raise ValueError(f"start {number}, r = {r:g}: the pooled certificate has no starts")
 
 
 class CertifiedStop(Watch):

@@ -332,9 +332,8 @@ def _average(parts: list[FloatArray], steeps: list[FloatArray]) -> FloatArray:
             chosen.append(np.nan_to_num(terms, nan=-np.inf).argmax(axis=0))
         if before and all(np.array_equal(x, y) for x, y in zip(before, chosen, strict=True)):
             break
-        along = np.arange(where.size)
-        w, a = (np.array([x[:, where][v, along] for x, v in zip(group, chosen, strict=True)]) for group in (parts, steeps))
-        value = _newton(w, a, value)
+        picked = [[x[v, where] for x, v in zip(all_of, chosen, strict=True)] for all_of in (parts, steeps)]
+        value = _newton(np.array(picked[0]), np.array(picked[1]), value)
         if all(len(x) == 1 for x in parts):
             break
     found = np.where(sure, np.inf, 0.0)

@@ -312,8 +312,8 @@ def check_box(rng: Generator, draw: Draw, weighed: Weighed) -> BoxCheck:
     least = least_value(evidence, mixes)
     if near and 1e-3 < least < math.inf:
         loudness = math.sqrt(rng.uniform(0.9, 1.1) / least)
-        for statistics in (evidence.gains, evidence.bases):
-            statistics *= loudness
+        evidence.gains[:] *= loudness
+        evidence.bases[:] *= loudness
     largest = 0.0
     for k, n_variants in enumerate(evidence.variants):
         for v in range(n_variants):

@@ -208,9 +208,11 @@ def test_few_arms_and_rows_are_resolved(flavour: str, kind: str) -> None:
     unresolved = 0
     for _ in range(400):
         n_arms, d = draw_shape(rng)
-        outcome, _, _, _ = search_exactly(draw_case(rng, n_arms, min(d, 3), flavour, KINDS[kind]))
-        unresolved += outcome == UNRESOLVED
-    assert unresolved <= 8
+        case = draw_case(rng, n_arms, min(d, 3), flavour, KINDS[kind])
+        outcome, _, _, _ = search_exactly(case)
+        useless = bool(np.any(case.evidence.curves > 1e150))  # an arm that never varied: nothing need be found
+        unresolved += outcome == UNRESOLVED and not useless
+    assert unresolved <= 4
 
 
 def test_a_cell_without_mixes_that_satisfy_the_known_rows_is_excluded() -> None:

@@ -224,7 +224,7 @@ def test_outcomes_at_the_end_of_the_range_leave_a_study_readable(start: Start, s
     server = start(storage)
     assert server.post("/studies", new_study()).status_code == 201
     trials = server.post("/studies/1/ask", {"n": 60}).json()["trials"]
-    extremes = (1e100, -1e100, 5e-324, -0.0)
+    extremes = (1e60, -1e60, 5e-324, -0.0)
     tells = [
         {
             "trial": trial["id"],

@@ -350,7 +350,7 @@ def test_while_something_is_contradicted_nothing_is_proved(sqlite: str) -> None:
 def test_an_alarm_claims_no_more_than_its_account(sqlite: str, declared: dict[str, Any], label: str) -> None:
     price = Constraint(name="price", bound=0.4, **declared)
     breaker = Breaker(control={"small": 0.75, "medium": 0.25})
-    study, costs = start(sqlite, "certex", make_problem(r=0.01, constraints=[price]), breaker=breaker), [0.0, 0.9, 2.2]
+    study, costs = start(sqlite, "certex", make_problem(r=1e-3, constraints=[price]), breaker=breaker), [0.0, 0.9, 2.2]
     for _ in range(150):
         if study.status().tripped is not None:
             break

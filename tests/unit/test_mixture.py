@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 from contract.suitable import make_instance
 from oracle.joint import draw_mixes
@@ -184,7 +185,12 @@ def test_the_pooled_evidence_is_what_its_definition_says(kind: str) -> None:
         for q in draw_mixes(rng, 4, n_arms):
             Z_0 = square(model.r - mu @ (q - p), float(sigma @ (q - p) ** 2))
             Z = [square(G[i] @ q, float(s[i] @ q**2)) for i in range(d) if not model.known[i]]
-            expected = max([Z_0 / beta.reward, *(x / beta.row for x in Z)]) if proved else Z_0 + sum(Z)
+            expected = Z_0 + sum(Z)
+            if proved:  # the average: the root v of sum_k exp(a_k (w_k / v - 1)) = 1 + sum_k exp(-a_k)
+                steeps = np.array([beta.reward, *([beta.row] * len(Z))])
+                parts = np.array([Z_0, *Z]) / steeps
+                excess = lambda v, w=parts, a=steeps: np.sum(np.exp(a * (w / v - 1.0)) - np.exp(-a)) - 1.0  # noqa: E731
+                expected = brentq(excess, 0.5 * parts.max(), 4.0 * parts.max(), rtol=1e-13) if parts.any() else 0.0
             if np.any(G[model.known] @ q > 1e-8):
                 expected = np.inf
             assert witness_value(evidence, q) == pytest.approx(expected, rel=1e-8)

@@ -194,10 +194,10 @@ def _read_block(case: Case, stated: Mapping[str, Any], k: int, told: float, tabl
     table_out.answers[k] = problem.check_policy(stated["answer"])
     table_out.counts[k] = problem.check_counts(f"{where}.counts", stated["counts"])
     table_out.guesses[k] = _read(case, f"{where}.guesses", stated["guesses"], 1)
-    _require_in_range(case, f"{where}.guesses", table_out.guesses[k])
     table_out.variances[k] = _read(case, f"{where}.variances", stated["variances"], 2)
     table_out.powers[k] = _read_moments(case, where, stated) * table_out.counts[k]
     _require_in_range(case, where, table_out.guesses[k] + table_out.powers[k, 0] / table_out.counts[k])
+    _require_in_range(case, f"{where}.guesses", table_out.guesses[k])
     table_out.told[k] = _whole(f"{where}.told_before", stated["told_before"])
     if table_out.told[k] != told:
         raise InvalidInput(

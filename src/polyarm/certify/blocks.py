@@ -31,6 +31,7 @@ from polyarm.certify.constants import (
     ANCHOR,
     ANSWER_SHARE,
     POINTS,
+    POINTS_BETWEEN,
     PRECISION,
     REACHES,
     REWARD_SHARE,
@@ -43,8 +44,6 @@ from polyarm.model import Model
 
 MAX_STARTS = len(START_WEIGHTS)
 _REACHES = np.array(REACHES)
-#: The points of the mixture at the answer lie between these, in units of 1/sqrt(precision).
-_FIRST_POINT, _LAST_POINT = 0.004, 5.0
 #: Stands for the variance of an arm whose outcome has never varied: nothing is known of it.
 _UNKNOWN_VARIANCE = 1e200
 
@@ -245,8 +244,8 @@ def settle_priors(start: Start, model: Model) -> None:
         start.priors[i] = total
         if model.known[i] or not total > 0.0:
             continue
-        first = math.log(_FIRST_POINT / math.sqrt(total))
-        last = math.log(_LAST_POINT / math.sqrt(total))
+        first = math.log(POINTS_BETWEEN[0] / math.sqrt(total))
+        last = math.log(POINTS_BETWEEN[1] / math.sqrt(total))
         for n in range(POINTS):
             start.points[i, n] = math.exp(first + n * (last - first) / (POINTS - 1))
 

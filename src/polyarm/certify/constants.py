@@ -5,6 +5,8 @@ The accounts have two more, in `polyarm.accounts`.
 
 from typing import Final
 
+from polyarm.accounts import GUARDED, LEARNABLE
+
 #: Shares of delta beside a certificate by blocks: the proof itself; what all outcomes together (pooled) say of declared
 #: outcomes of mixes; and the intervals of single means. Without blocks the pooled proof has what blocks would have.
 BLOCKS_SHARE: Final = 0.9
@@ -27,6 +29,8 @@ ANCHOR: Final = 0.3
 REACHES: Final = (0.4, 0.7, 1.0, 1.5, 2.0, 2.5, 3.2, 4.5)
 #: Points of the mixture that decides a constraint at the answer, where variances are learned.
 POINTS: Final = 64
+#: They lie between these, in units of 1/sqrt(precision).
+POINTS_BETWEEN: Final = (0.004, 5.0)
 #: Pulls grow by this share with each block.
 BLOCK_GROWTH: Final = 0.04
 
@@ -46,5 +50,8 @@ def tabulate_constants() -> dict[str, float | tuple[float, ...]]:
         "anchor": ANCHOR,
         "reaches": REACHES,
         "points": POINTS,
+        "points_between": POINTS_BETWEEN,
+        "learnable": LEARNABLE,
+        "guarded": GUARDED,
         "block_growth": BLOCK_GROWTH,
     }

@@ -208,8 +208,9 @@ def test_few_arms_and_rows_are_resolved(flavour: str, kind: str) -> None:
     unresolved = 0
     for _ in range(400):
         n_arms, d = draw_shape(rng)
-        outcome, _, _, _ = search_exactly(draw_case(rng, n_arms, min(d, 3), flavour, KINDS[kind]))
-        unresolved += outcome == UNRESOLVED
+        case = draw_case(rng, n_arms, min(d, 3), flavour, KINDS[kind])
+        if case.evidence.curves.max() < 1e100:  # as above: of "everything", a fifth has such arms
+            unresolved += search_exactly(case)[0] == UNRESOLVED
     assert unresolved <= 8
 
 

@@ -540,7 +540,7 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
         look_from(box.mix, cuts, look)
         here = write_tangent(scale, cuts, look)
         found = _bound(cuts, look, box)
-        risen, reached, certain = found - reached, max(found, reached), found
+        reached, certain = max(found, reached), found
         if cuts.terms.cut > 0.0:  # beyond the cut phi bounds nothing: only that the cut is exceeded is certain
             certain = cut * _JUST_ABOVE if found > cut else max(cut + (found - cut) * cuts.terms.dilution, 0.0)
         lower = max(lower, certain)
@@ -549,8 +549,7 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
             # While the mix breaks a known row and its price may still rise, there are better prices.
             broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.x_sizes[k])
         hopeless = here <= (1.0 - _TOO_LOW) * cut and here - reached < _NEARLY_BEST * (cut - reached)
-        stalled = cuts.terms.cut > 0.0 and turn > 1 and risen < _GOOD_PRICES * scale
-        settled = hopeless or stalled or here - reached < _GOOD_PRICES * scale
+        settled = hopeless or here - reached < _GOOD_PRICES * scale
         if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
             break
         if turn > 0:

@@ -184,7 +184,7 @@ MUTATIONS = {
     "too much is spare": Mutation(evidence, "_average", "math.log1p(spare)", "math.log1p(4.0 * spare)"),
     # Boxes.
     "below the cut nothing is taken off": Mutation(
-        cuts, "bound_box", "(found - cut) * cuts.terms.dilution", "(found - cut)"
+        cuts, "bound_box", "(cut - found) * cuts.terms.dilution", "(cut - found)"
     ),
     "S/Lambda of a box is that of a mix": Mutation(
         cuts, "_largest_ratio", "for _ in range(_RATIO_ROUNDS):", "return ratio\n    for _ in range(0):"

@@ -536,12 +536,12 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
     cuts, look, box = work.cuts, work.look, work.box
     set_cut(evidence, cut, cuts)
     release_prices(look)
-    reached, before = 0.0, np.inf
+    reached = 0.0
     for turn in range(_ROUNDS):
         look_from(box.mix, cuts, look)
         here = write_tangent(scale, cuts, look)
         found = _bound(cuts, look, box)
-        risen, reached, certain = found - reached, max(found, reached), found
+        reached, certain = max(found, reached), found
         if cuts.terms.cut > 0.0:  # beyond the cut phi bounds nothing: only that the cut is exceeded is certain
             diluted = cut - (cut - found) * cuts.terms.dilution if found < cut else 0.0
             certain = cut * _JUST_ABOVE if found > cut else max(diluted, 0.0)
@@ -551,10 +551,7 @@ def bound_box(evidence: Evidence, lower: float, cut: float, scale: float, work: 
             # While the mix breaks a known row and its price may still rise, there are better prices.
             broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.x_sizes[k])
         hopeless = here <= (1.0 - _TOO_LOW) * cut and here - reached < _NEARLY_BEST * (cut - reached)
-        # The bound often rises late: as long as the mix gets better there is hope.
-        stalled = cuts.terms.cut > 0.0 and turn > 1 and max(risen, before - here) < _GOOD_PRICES * scale
-        before = here
-        settled = hopeless or stalled or here - reached < _GOOD_PRICES * scale
+        settled = hopeless or here - reached < _GOOD_PRICES * scale
         if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
             break
         if turn > 0:

@@ -48,7 +48,7 @@ verify: $(VENV)/.test-ready
 
 # Rewrites docs/comparison.md.
 table: $(VENV)/.run-ready
-	$(BIN)/python -m benchmarks.compare_explorers
+	$(BIN)/python benchmarks/compare_explorers.py
 
 # Rewrites docs/errata.md; some minutes.
 errata: $(VENV)/.run-ready

@@ -149,6 +149,7 @@ def make_polygon(sides: int, r: float) -> Instance:
         reward_std=1.0,
         delta=0.01,
         r=r,
+        noise="independent",
         constraints=tuple(Constraint(name=f"side {i + 1}", bound=radius, std=1.0) for i in range(sides)),
     )
     return Instance(f"{sides}-gon", "benchmarks/measure_errata.py", problem, np.array([1.0, 0.5, 0.0]), normals)
@@ -159,7 +160,7 @@ def measure_neighbours(seeds: int) -> Entry:
     cases: list[tuple[str | Instance, str, float]] = [
         (make_polygon(24, 0.1), "ctns", 0.1),
         (make_polygon(24, 0.1), "cge", 0.1),
-        ("router-gaussian", "ctns", 0.05),
+        ("router", "ctns", 0.05),
         ("setup1-hard", "ctns", 0.01),
         ("setup1-hard", "lagex", 0.01),
         ("setup1-hard", "lats", 0.01),

@@ -57,6 +57,7 @@ def certifiable_instance(n_arms: int, n_constraints: int) -> Instance:
         reward_std=0.3,
         delta=0.1,
         r=0.2,
+        noise="independent",
     )
     return Instance(f"certifiable-{n_arms}-{n_constraints}", "benchmark", problem, mu, costs)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMES = ("uncertified-answers.png",)
-CELLS = (("router-gaussian", 0.05), ("setup1-hard", 0.2))
+CELLS = (("router", 0.05), ("setup1-hard", 0.2))
 #: Rows from the top; the last is certified.
 EXPLORERS = ("lagex", "lats", "ctns-wlag", "cge-wlag", "ptns", "uniform", "certex")
 SEEDS, QUICK_SEEDS = 200, 8

@@ -25,35 +25,24 @@ _INTERPRETED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 _NUMBERS: dict[Any, type] = {float: float, int: int, bool: bool}
 
 
-class Numbers(np.void):  # type: ignore[misc]
-    """Named numbers in one block of memory; `Scalars` makes a class of them with an attribute for each."""
-
-
-def _make_property(place: int) -> property:
-    return property(lambda numbers: numbers[place], lambda numbers, value: numbers.__setitem__(place, value))
-
-
 class Scalars:
     """Base of named numbers that kernels change in place; annotate each as `int` or `float`.
 
-    An instance is a `Numbers`: attributes in Python and in kernels share the memory. Fields not given are zero.
+    An instance is a `numpy.record`: attributes in Python and in kernels share the memory. Fields not given are zero.
     """
 
     dtype: ClassVar[np.dtype[Any]]
 
     def __init_subclass__(cls) -> None:
-        taken = [name for name in cls.__annotations__ if hasattr(Numbers, name)]
+        taken = [name for name in cls.__annotations__ if hasattr(np.record, name)]
         if taken:
-            raise TypeError(f"{cls.__name__}: a numpy scalar has attributes of the names {taken}; choose others")
+            raise TypeError(f"{cls.__name__}: a numpy record has attributes of the names {taken}; choose others")
         codes = {float: "f8", int: "i8"}
-        plain = np.dtype([(name, codes[kind]) for name, kind in cls.__annotations__.items()], align=True)
-        # Attributes of a `numpy.record` are looked up by name in Python, which takes four times as long.
-        by_place = {name: _make_property(place) for place, name in enumerate(cls.__annotations__)}
-        cls.dtype = np.dtype((type(f"{cls.__name__}Numbers", (Numbers,), by_place), plain))
+        cls.dtype = np.dtype([(name, codes[kind]) for name, kind in cls.__annotations__.items()], align=True)
 
     def __new__(cls, **values: float) -> Self:
         """Allocate the numbers."""
-        record = np.zeros(1, dtype=cls.dtype)[0]
+        record = np.zeros(1, dtype=cls.dtype).view(np.recarray)[0]
         for name, value in values.items():
             record[name] = value
         return record  # type: ignore[no-any-return]

@@ -27,7 +27,6 @@ class Claim:
         confidence: The least probability with which it holds; None if it needs none, or has none.
         assumptions: What must also be true, in words, beyond what every claim of its kind needs.
         why: Why it is not proved; None if it is.
-        cut: Whether it speaks of outcomes after they were cut at their range: then it is never plainly proved.
     """
 
     about: str
@@ -36,20 +35,15 @@ class Claim:
     confidence: float | None = None
     assumptions: tuple[str, ...] = ()
     why: str | None = None
-    cut: bool = False
 
     @property
     def proved(self) -> bool:
-        """Whether it is proved, if its assumptions hold, of the outcomes themselves."""
-        return self.kind == "proved" and not self.cut
+        """Whether it is proved, if its assumptions hold."""
+        return self.kind == "proved"
 
     @property
     def label(self) -> str:
         """What to put before the sentence."""
-        if self.kind == "asymptotic":
-            return "asymptotic"
-        if self.kind == "proved" and self.cut:
-            return "proved of cut values"
         return "proved" if self.proved else "not proved"
 
     @property
@@ -63,10 +57,6 @@ class Claim:
     def under(self, *assumptions: str) -> "Claim":
         """Return the same claim, resting on more assumptions."""
         return replace(self, assumptions=(*self.assumptions, *assumptions))
-
-    def withheld(self, why: str) -> "Claim":
-        """Return the same claim as one that is not made, and why; one that was not made before stays as it is."""
-        return self if self.kind == "none" else replace(self, kind="none", why=why)
 
 
 @dataclass(frozen=True)
@@ -84,10 +74,6 @@ class Claims:
     def not_proved(self) -> tuple[str, ...]:
         """What is not, and why, as sentences for people."""
         return tuple(claim.sentence for claim in self.all if not claim.proved)
-
-    def withheld(self, why: str) -> "Claims":
-        """Make none of the claims, and say why."""
-        return Claims(tuple(claim.withheld(why) for claim in self.all))
 
     def under(self, assumption: str, why: str) -> "Claims":
         """Rest every claim on an assumption; `why` says why the assumption itself is not proved."""

@@ -23,10 +23,6 @@ class Conflict(InvalidInput):
     """The input contradicts what is stored: a name that is taken, another outcome for the same trial."""
 
 
-class OutsideDeclaration(InvalidInput):
-    """An outcome contradicts what the problem declares of it: its range, or the family of the reward."""
-
-
 class NotYet(InvalidInput):
     """What was asked for does not exist yet: it needs more data."""
 

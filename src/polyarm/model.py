@@ -3,23 +3,20 @@
 import numpy as np
 
 from polyarm._structs import struct
-from polyarm._types import BoolArray, FloatArray, IntArray
-from polyarm.accounts import KNOWN
+from polyarm._types import BoolArray, FloatArray
 from polyarm.families.family import Family, make_family
-from polyarm.problem import Constraint, Problem, known_row, reward_ends
+from polyarm.problem import Problem, known_row
 
 
 @struct
 class Model:
-    """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its scale, range or bound.
-
-    Outcome 0 is the reward, outcome 1 + i the cost of row i. `accounts` (1 + d,) says how the variance of each is known
-    (see `polyarm.accounts`); `low` and `high` (1 + d, K) are the ends of its range, infinite without one.
+    """A problem as the kernels see it: every row `<=`, its bound folded in, in units of its noise.
 
     Multiply a user's cost of row i by `factors[i]` to enter these units; divide to leave them. `simplex` (1, K) is the
     polytope without constraints: all ones, so that its row also serves as equal weights; `known_set` (1 + d_k, K)
     is the polytope of the known rows alone. `reward_noise` (K,) and `row_noise` (d, K) are the variances of one pull,
-    in these units: scales squared (nan where nothing is declared, zero for known rows).
+    in these units (nan for rewards that are not sub-Gaussian, zero for known rows); `independent`: the reward and the
+    costs of one pull are.
     """
 
     family: Family
@@ -32,9 +29,7 @@ class Model:
     known_set: FloatArray
     reward_noise: FloatArray
     row_noise: FloatArray
-    accounts: IntArray
-    low: FloatArray
-    high: FloatArray
+    independent: bool
     delta: float
     r: float
 
@@ -47,24 +42,19 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
     K, d = problem.n_arms, problem.n_constraints
     known_rows, cost_std = np.zeros((d, K)), np.zeros((d, K))
     bounds, factors = np.zeros(d), np.zeros(d)
-    accounts, low, high = np.full(1 + d, KNOWN), np.full((1 + d, K), -np.inf), np.full((1 + d, K), np.inf)
-    accounts[0] = problem.reward_account.code
-    low[0], high[0] = problem.reward_account.ends(K)
     for i, constraint in enumerate(problem.constraints):
-        scale = _unit(constraint, K)
+        if constraint.std is not None:
+            scale = float(np.max(constraint.std))
+        else:
+            scale = float(np.abs(known_row(constraint)).max()) or 1.0
         factors[i] = constraint.sign / scale
         bounds[i] = constraint.bound * factors[i]
         if constraint.row is not None:
             known_rows[i] = known_row(constraint) / scale
-            continue
-        account = constraint.account
-        cost_std[i] = account.scale(K) / scale
-        accounts[1 + i] = account.code
-        low[1 + i], high[1 + i] = np.sort(np.array(account.ends(K)) * factors[i], axis=0)
-    scales = problem.reward_account.scale(K)
-    if assumed_reward_std is not None and problem.reward_family == "gaussian":
-        scales = np.full(K, assumed_reward_std)
-    family = make_family(problem.reward_family, K, tuple(scales.tolist()), reward_ends(problem))
+        else:
+            cost_std[i] = np.asarray(constraint.std) / scale
+    reward_std = problem.reward_std if assumed_reward_std is None else assumed_reward_std
+    family = make_family(problem.family, K, reward_std, problem.reward_range)
     known = np.array([c.known for c in problem.constraints], dtype=np.bool_)
     return Model(
         family=family,
@@ -75,23 +65,9 @@ def build_model(problem: Problem, assumed_reward_std: float | None = None) -> Mo
         factors=factors,
         simplex=np.ones((1, K)),
         known_set=np.vstack([np.ones(K), known_rows[known]]),
-        reward_noise=scales**2,
+        reward_noise=family.scale**2,
         row_noise=cost_std**2,
-        accounts=accounts,
-        low=low,
-        high=high,
+        independent=problem.noise == "independent",
         delta=problem.delta,
         r=problem.r,
     )
-
-
-def _unit(constraint: Constraint, n_arms: int) -> float:
-    """The user's units in one kernel unit of a row: its largest entry if known, else its scale, range or bound."""
-    if constraint.row is not None:  # whatever its std: a mix keeps a known row within a share of its largest entry
-        return float(np.abs(known_row(constraint)).max()) or 1.0
-    if constraint.std is not None:
-        return float(np.max(constraint.std))
-    if constraint.account.kind == "estimated":
-        return abs(constraint.bound) or 1.0
-    low, high = constraint.account.ends(n_arms)
-    return float(np.max(high - low))

@@ -1,14 +1,13 @@
-"""What the user states: arms, constraints, how variances are known, confidence. Validated here and nowhere else."""
+"""What the user states: arms, constraints, noise, confidence. Validated here and nowhere else."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from polyarm._html import html_table
 from polyarm._types import FloatArray
-from polyarm.accounts import Account
 from polyarm.errors import Checked, InvalidInput, unknown_name
 from polyarm.families.family import FAMILY_CODES
 from polyarm.polytope.lp import EMPTY, make_basis, make_lp_work, solve_lp
@@ -17,25 +16,17 @@ Positive = Annotated[float, Field(gt=0)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 NonNegative = Annotated[float, Field(ge=0)]
 PerArm = Positive | tuple[Positive, ...]
-Range = tuple[float, float]
-RangePerArm = Range | tuple[Range, ...]
 
 
 class Constraint(Checked):
     """One budget: the mix's expected cost compared with a bound. Its costs are known, or measured with every pull.
-
-    The variance of a measured cost is known by `std`, by `range`, or estimated if neither is given (see
-    docs/noise.md).
 
     Args:
         name: Its name, which costs are told by.
         bound: The bound on the mix's expected cost.
         sense: `<=` if the cost must not exceed the bound, `>=` if it must reach it.
         row: The cost of each arm if it is known; by default it is unknown, and measured.
-        std: The sub-Gaussian scale of a measured cost, one number or one per arm; by default not declared.
-        range: The least and the largest cost that can be measured, one pair or one per arm; by default not declared.
-        cap: Whether costs above the range are cut to its end instead of refused; what is certified is then the mean of
-            the costs after the cut.
+        std: The noise of a measured cost: its sub-Gaussian scale, one number or one per arm; required without `row`.
     """
 
     name: str = Field(min_length=1)
@@ -43,21 +34,14 @@ class Constraint(Checked):
     sense: Literal["<=", ">="] = "<="
     row: tuple[float, ...] | None = None
     std: PerArm | None = None
-    range: RangePerArm | None = None
-    cap: bool = False
 
     @model_validator(mode="after")
-    def _declare_once(self) -> Self:
-        where = f"constraint {self.name!r}"
-        if self.row is not None and self.range is not None:
-            raise ValueError(f"{where}: its costs are known (`row`), so `range` has no meaning; leave it out")
-        check_declaration(where, self.std, self.range, self.cap)
+    def _needs_row_or_noise(self) -> Self:
+        if self.row is None and self.std is None:
+            raise ValueError(
+                f"constraint {self.name!r}: give `std`, the noise of its measured cost, or `row`, its known costs"
+            )
         return self
-
-    @property
-    def account(self) -> Account:
-        """How the variance of its measured costs is known."""
-        return Account(self.std, self.range, self.cap)
 
     @property
     def known(self) -> bool:
@@ -86,32 +70,26 @@ class Problem(Checked):
     Args:
         arms: The names of the arms, at least 2, or how many there are.
         constraints: The constraints that the mix must satisfy; by default none.
-        family: The distribution of rewards, `gaussian`, `bounded`, `bernoulli`, `poisson` or `exponential`: how the
-            explorers of the paper model them. By default `gaussian` with a std, `bounded` with a range, else unknown.
-        reward_std: The sub-Gaussian scale of the reward, one number or one per arm; by default not declared.
-        reward_range: The least and the largest reward, one pair or one per arm; by default not declared, but 0 and 1
-            for family `bernoulli`.
-        reward_cap: Whether rewards above the range are cut to its end instead of refused.
+        family: The distribution of rewards: `gaussian`, `bounded`, `bernoulli`, `poisson` or `exponential`.
+        reward_std: The noise of a `gaussian` reward: its sub-Gaussian scale, one number or one per arm. Required for
+            that family, refused for others.
+        reward_range: The least and the largest reward of family `bounded`. Required for that family, refused for
+            others.
         delta: The error probability, between 0 and 1: how likely a wrong answer may be.
         r: How far the answer's expected reward may fall short of the best, in units of the reward, 0 or more.
+        noise: Whether the reward and costs of one pull may be `correlated` (the safe default) or are `independent`;
+            proved thresholds depend on it.
     """
 
     arms: tuple[str, ...]
     constraints: tuple[Constraint, ...] = ()
-    family: str | None = None
-    reward_std: PerArm | None = None
-    reward_range: RangePerArm | None = None
-    reward_cap: bool = False
+    family: str = "gaussian"
+    reward_std: PerArm | None = Field(default=None, validate_default=True)
+    reward_range: tuple[float, float] | None = Field(default=None, validate_default=True)
     delta: Probability
     r: NonNegative
+    noise: Literal["correlated", "independent"] = "correlated"
     _guess: Means | None = PrivateAttr(default=None)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_noise(cls, given: Any) -> Any:
-        if isinstance(given, Mapping):
-            refuse_noise(given)
-        return given
 
     @field_validator("arms", mode="before")
     @classmethod
@@ -122,10 +100,24 @@ class Problem(Checked):
 
     @field_validator("family")
     @classmethod
-    def _know_family(cls, family: str | None) -> str | None:
-        if family is not None and family not in FAMILY_CODES:
+    def _know_family(cls, family: str) -> str:
+        if family not in FAMILY_CODES:
             raise unknown_name("family", family, FAMILY_CODES)
         return family
+
+    @field_validator("reward_std")
+    @classmethod
+    def _belongs_to_gaussian(cls, reward_std: Any, info: ValidationInfo) -> Any:
+        _require_parameter(info, "gaussian", reward_std)
+        return reward_std
+
+    @field_validator("reward_range")
+    @classmethod
+    def _belongs_to_bounded(cls, reward_range: Any, info: ValidationInfo) -> Any:
+        _require_parameter(info, "bounded", reward_range)
+        if reward_range is not None and not reward_range[0] < reward_range[1]:
+            raise ValueError(f"expected the least reward, then a larger one, got {list(reward_range)!r}")
+        return reward_range
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
@@ -133,35 +125,12 @@ class Problem(Checked):
             raise ValueError(f"arms: expected at least 2, got {len(self.arms)}: {self.arms!r}")
         _require_unique("arms", self.arms)
         _require_unique("constraints", tuple(c.name for c in self.constraints))
-        self._fit_family()
         self._require_length("reward_std", self.reward_std)
-        self._require_ranges("reward_range", self.reward_range)
         for constraint in self.constraints:
             self._require_length(f"constraint {constraint.name!r}: std", constraint.std)
-            self._require_ranges(f"constraint {constraint.name!r}: range", constraint.range)
             self._require_length(f"constraint {constraint.name!r}: row", constraint.row)
         self._require_consistent_known_rows()
         return self
-
-    def _fit_family(self) -> None:
-        """Raise when the family contradicts what is declared of the reward."""
-        check_declaration("reward", self.reward_std, self.reward_range, self.reward_cap, prefix="reward_")
-        if self.reward_std is not None and self.family not in (None, "gaussian"):
-            raise ValueError(
-                f"reward_std: belongs to family 'gaussian'; leave it out for family {self.family!r}, got "
-                f"{self.reward_std!r}"
-            )
-        if self.reward_range is not None and self.family not in (None, "bounded"):
-            raise ValueError(
-                f"reward_range: belongs to family 'bounded'; leave it out for family {self.family!r}, got "
-                f"{self.reward_range!r}"
-            )
-        if self.family == "bounded" and self.reward_range is None:
-            raise ValueError("reward_range: required for family 'bounded', but not given")
-
-    def _require_ranges(self, field: str, ranges: RangePerArm | None) -> None:
-        if ranges is not None and isinstance(ranges[0], tuple) and len(ranges) != self.n_arms:
-            raise ValueError(f"{field}: expected one pair, or one per arm ({self.n_arms}), got {len(ranges)}")
 
     def _require_length(self, field: str, values: float | tuple[float, ...] | None) -> None:
         if isinstance(values, tuple) and len(values) != self.n_arms:
@@ -184,20 +153,6 @@ class Problem(Checked):
     def n_constraints(self) -> int:
         """Number of constraints, d, known and unknown."""
         return len(self.constraints)
-
-    @property
-    def reward_account(self) -> Account:
-        """How the variance of the reward is known."""
-        if self.family == "bernoulli":
-            return Account(range=(0.0, 1.0), cap=False)
-        return Account(self.reward_std, self.reward_range, self.reward_cap)
-
-    @property
-    def reward_family(self) -> str | None:
-        """The distribution by which the explorers of the paper model rewards; None if nothing says."""
-        if self.family is None:
-            return {"declared": "gaussian", "range": "bounded"}.get(self.reward_account.kind)
-        return self.family
 
     @property
     def unknown(self) -> tuple[int, ...]:
@@ -296,7 +251,7 @@ class Problem(Checked):
         """
         return self.replace(
             constraints=[
-                {**c.model_dump(), "row": tuple(float(x) for x in row), "range": None, "cap": False}
+                {**c.model_dump(), "row": tuple(float(x) for x in row)}
                 for c, row in zip(self.constraints, rows, strict=True)
             ]
         )
@@ -314,65 +269,25 @@ class Problem(Checked):
 
     def _repr_html_(self) -> str:
         rows = [
-            (c.name, c.sense, f"{c.bound:g}", "known" if c.known else "measured", "" if c.known else str(c.account))
+            (c.name, c.sense, f"{c.bound:g}", "known" if c.known else "measured", "" if c.std is None else c.std)
             for c in self.constraints
         ]
-        family = f"{self.family}, " if self.family else ""
+        noise = f", noise {self.reward_std}" if self.reward_std is not None else ""
         notes = [
             f"arms: {', '.join(self.arms)}",
-            f"rewards: {family}{self.reward_account}; within r = {self.r:g} of the best mix, confidence "
-            f"{1 - self.delta:g}",
+            f"rewards: {self.family}{noise}; within r = {self.r:g} of the best mix, confidence {1 - self.delta:g}",
         ]
         title = f"Problem: {self.n_arms} arms, {self.n_constraints} constraints"
-        return html_table(title, ("constraint", "sense", "bound", "costs", "variance"), rows, notes)
+        return html_table(title, ("constraint", "sense", "bound", "costs", "noise"), rows, notes)
 
 
-def refuse_noise(given: Mapping[str, Any]) -> None:
-    """Raise for the field `noise`, which problems once had.
-
-    Args:
-        given: The fields that were given, by name.
-    """
-    if "noise" in given:
-        raise InvalidInput(
-            "noise: no longer a setting, as certificates hold for every correlation between outcomes; leave it out"
-        )
-
-
-#: The variance of a smaller scale would vanish beside others.
-_LEAST_STD = 1e-60
-
-
-def check_declaration(where: str, std: Any, ends: RangePerArm | None, cap: bool, prefix: str = "") -> None:
-    """Raise for an outcome that is declared twice, an empty range, or a cap without a range.
-
-    Args:
-        where: What to call the outcome in the error.
-        std: Its declared scale; None without.
-        ends: Its declared range; None without.
-        cap: Whether larger values are cut.
-        prefix: What the names of the fields begin with in the error.
-    """
-    if std is not None and np.min(std) < _LEAST_STD:
-        raise ValueError(
-            f"{where}: {prefix}std: expected at least {_LEAST_STD:g}, got {np.min(std):g}, whose square cannot be told "
-            "from zero; use larger units"
-        )
-    if ends is None:
-        if cap:
-            raise ValueError(f"{where}: `{prefix}cap` cuts values at the end of the range; give `{prefix}range`, too")
-        return
-    if std is not None:
-        raise ValueError(
-            f"{where}: give `{prefix}range` or `{prefix}std`, not both: each is a way to know the variance"
-        )
-    if not ends:
-        raise ValueError(f"{where}: {prefix}range: expected a pair [least, largest], or one per arm, got none")
-    for low, high in ends if isinstance(ends[0], tuple) else (ends,):
-        if not low < high:
-            raise ValueError(
-                f"{where}: {prefix}range: expected the least value, then a larger one, got {[low, high]!r}"
-            )
+def _require_parameter(info: ValidationInfo, owner: str, value: Any) -> None:
+    """Raise when a family lacks the parameter that belongs to it, or another family has it."""
+    family = info.data.get("family")  # None: refused already
+    if family == owner and value is None:
+        raise ValueError("required, but not given")
+    if family not in (owner, None) and value is not None:
+        raise ValueError(f"belongs to family {owner!r}; leave it out for family {family!r}, got {value!r}")
 
 
 def _require_unique(field: str, names: tuple[str, ...]) -> None:
@@ -384,15 +299,6 @@ def _require_unique(field: str, names: tuple[str, ...]) -> None:
 def known_row(constraint: Constraint) -> FloatArray:
     """G of a known row: costs minus bound, negated for `>=`."""
     return constraint.sign * (np.array(constraint.row) - constraint.bound)
-
-
-def reward_ends(problem: Problem) -> tuple[float, float] | None:
-    """Return the least and the largest reward of any arm; None if no range is declared."""
-    account = problem.reward_account
-    if account.range is None:
-        return None
-    low, high = account.ends(problem.n_arms)
-    return float(low.min()), float(high.max())
 
 
 class Optimum(NamedTuple):

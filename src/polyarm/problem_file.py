@@ -6,7 +6,7 @@ from typing import Any
 
 from polyarm.environments.instances import instance_names, load_instance
 from polyarm.errors import InvalidInput, unknown_name
-from polyarm.problem import Constraint, Problem, refuse_noise
+from polyarm.problem import Constraint, Problem
 
 
 def load_problem(path: str | Path) -> Problem:
@@ -47,7 +47,6 @@ def _is_instance(content: dict[str, Any]) -> bool:
 
 
 def _require_known_keys(content: dict[str, Any]) -> None:
-    refuse_noise(content)
     for key in content:
         if key not in Problem.model_fields:
             raise unknown_name("key", key, Problem.model_fields)

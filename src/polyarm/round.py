@@ -66,17 +66,12 @@ class Round:
     confine_nu: FloatArray
 
 
-def make_round(model: Model, by_blocks: bool = False) -> Round:
-    """Allocate a round with nothing observed.
-
-    Args:
-        model: The problem.
-        by_blocks: Whether pulls come in blocks whose answer and counts are fixed beforehand; only `certex` has those.
-    """
+def make_round(model: Model) -> Round:
+    """Allocate a round with nothing observed."""
     d, n_arms = model.known_rows.shape
     return Round(
         now=Now(pending=NO_ARM, first_pulls=n_arms, due=NEVER, statistic=math.nan, threshold=math.nan),
-        estimates=make_estimates(model, by_blocks),
+        estimates=make_estimates(model),
         policy=np.full(n_arms, 1.0 / n_arms),
         answer=np.full(n_arms, 1.0 / n_arms),
         allocation=np.full(n_arms, 1.0 / n_arms),

@@ -2,10 +2,10 @@ r"""Problems that people have, stated as `Problem`: most are the applications of
 
 Every constructor returns a `Problem`; what it does not name (`delta`, `r`, `reward_std`, `family`, ...) goes to it
 unchanged. All of them speak of the *mix*: a condition holds on average over the arms that the mix draws, not for each
-arm in it. How the variance of a measured row is known is stated as everywhere: by the range of its outcomes (`ranges`;
-with `cap` larger ones are cut there), by a sub-Gaussian scale (`std`), or not at all; then it is estimated. Where
-rewards or costs are not what was measured but derived from it, a function makes them (`subpopulation_outcome`,
-`exposure_outcome`, `guardrail_costs`), and the constructor has declared what holds for what it returns.
+arm in it. The `std` of a measured row is a sub-Gaussian scale, as everywhere: 1/2 for outcomes that are 0 or 1, half
+the range for bounded ones. Where rewards or costs are not what was measured but derived from it, a function makes them
+(`subpopulation_outcome`, `exposure_outcome`, `guardrail_costs`), and the constructor has declared scales that hold for
+what it returns.
 
 Every constructor takes `guess`, for `polyarm.plan`: the mean that you expect of each thing that is measured, by name,
 one number per arm, `reward` among them: `guess={"reward": [0.6, 0.8], "price": [0.2, 0.9]}`. No explorer sees it.
@@ -18,27 +18,20 @@ finds a problem; `certex` does not use them.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from polyarm._types import FloatArray
-from polyarm.accounts import Account
 from polyarm.errors import Checked, InvalidInput, unknown_name
-from polyarm.problem import Constraint, PerArm, Positive, Problem, Range, RangePerArm, check_declaration
+from polyarm.problem import Constraint, PerArm, Positive, Problem
 from polyarm.tolerances import PRIMAL, SIMPLEX
 
 Arms = int | Sequence[str]
 Scale = float | Sequence[float]
-#: The least and the largest value, one pair or one per arm.
-Ends = Sequence[float] | Sequence[Sequence[float]]
-#: Whether larger values are cut: of every row with a range, or of some, by name.
-Caps = bool | Sequence[str]
 #: Means by name, one number per arm.
 Expected = Mapping[str, Sequence[float] | FloatArray]
-#: What happens or not.
-_EVENT: Range = (0.0, 1.0)
 #: Zero without noise has every scale, but a declared one must be positive: this share of the row's largest.
 _NO_NOISE = 0.01
 
@@ -49,8 +42,6 @@ def thresholds(
     *,
     toxicity_limit: float | None = None,
     toxicity_std: Scale | None = None,
-    toxicity_range: Ends | None = None,
-    toxicity_cap: bool = False,
     guess: Expected | None = None,
     **stated: Any,
 ) -> Problem:
@@ -70,10 +61,8 @@ def thresholds(
         limits: The largest share :math:`\theta_a` that each arm may have, one number or one per arm; a limit of 1 or
             more forbids nothing and makes no row. By default there are none.
         toxicity_limit: The bound :math:`\theta` on the mean toxicity of the mix; by default there is none.
-        toxicity_std: The noise of a measured toxicity, one number or one per arm; by default not declared.
-        toxicity_range: Its least and largest value, one pair or one per arm: `(0, 1)` for events that happen or not; by
-            default not declared.
-        toxicity_cap: Whether larger toxicities are cut to the end of the range instead of refused.
+        toxicity_std: The noise of a measured toxicity, one number or one per arm: 1/2 for events that happen or not.
+            Required with `toxicity_limit`.
         guess: For `polyarm.plan`: the mean that you expect of each measured thing, by name, one number per arm;
             `reward`, and `toxicity` if it has a limit.
         stated: Other fields of `Problem`: `delta`, `r`, `reward_std`, `family`, ...
@@ -89,11 +78,12 @@ def thresholds(
             if limit < 1.0
         ]
     if toxicity_limit is not None:
-        bound = _number("toxicity_limit", toxicity_limit)
-        declared = _declare(["toxicity"], toxicity_std, toxicity_range, toxicity_cap)
-        rows.append(Constraint(name="toxicity", bound=bound, **declared["toxicity"]))
-    elif toxicity_std is not None or toxicity_range is not None or toxicity_cap:
-        raise InvalidInput("toxicity_std, toxicity_range, toxicity_cap: belong to toxicity_limit, which is not given")
+        if toxicity_std is None:
+            raise InvalidInput("toxicity_std: required with toxicity_limit, the noise of a measured toxicity")
+        bound, std = _number("toxicity_limit", toxicity_limit), _scales(["toxicity"], toxicity_std)
+        rows.append(Constraint(name="toxicity", bound=bound, std=std["toxicity"]))
+    elif toxicity_std is not None:
+        raise InvalidInput("toxicity_std: belongs to toxicity_limit, which is not given")
     return _make(names, rows, stated, guess)
 
 
@@ -116,8 +106,6 @@ def knapsack(
     capacities: Mapping[str, float],
     std: Scale | Mapping[str, Scale] | None = None,
     *,
-    ranges: Ends | Mapping[str, Ends] | None = None,
-    cap: Caps = False,
     consumption: Mapping[str, Sequence[float]] | None = None,
     rounds: int = 1,
     guess: Expected | None = None,
@@ -141,12 +129,8 @@ def knapsack(
         arms: The names of the ways to spend, or how many there are.
         capacities: How much of each resource, by name, may be used in :math:`T` pulls of the deployed mix: :math:`C_i
             \ge 0`.
-        std: The noise of each measured resource, one for all or by name; each may be one number or one per arm. By
-            default none is declared.
-        ranges: The least and the largest consumption of a pull, one pair for all resources or by name; each may be one
-            pair or one per arm. By default none is declared.
-        cap: Whether larger consumptions are cut to the end of their range instead of refused; or the names of the
-            resources whose are.
+        std: The noise of each measured resource, one for all or by name; each may be one number or one per arm.
+            Required unless all rows are known.
         consumption: The rows :math:`A_i` that are known, by name: what one pull of each arm uses; by default all are
             measured.
         rounds: :math:`T`, a whole number; by default 1: capacities are those of an average pull.
@@ -158,13 +142,13 @@ def knapsack(
     _require_whole("rounds", rounds)
     known: dict[str, Any] = dict(consumption or {})
     _require_known_names("resource in consumption", known, capacities)
-    declared = _declare([name for name in capacities if name not in known], std, ranges, cap)
+    scales = _scales([name for name in capacities if name not in known], std)
     rows = [
         Constraint(
             name=name,
             bound=_number(f"capacity of {name!r}", capacity, low=0.0) / rounds,
             row=known.get(name),
-            **declared.get(name, {}),
+            std=scales.get(name),
         )
         for name, capacity in capacities.items()
     ]
@@ -174,10 +158,8 @@ def knapsack(
 def feasible_arms(
     arms: Arms,
     floors: Mapping[str, float],
-    std: Scale | Mapping[str, Scale] | None = None,
+    std: Scale | Mapping[str, Scale],
     *,
-    ranges: Ends | Mapping[str, Ends] | None = None,
-    cap: Caps = False,
     guess: Expected | None = None,
     **stated: Any,
 ) -> Problem:
@@ -195,18 +177,15 @@ def feasible_arms(
     Args:
         arms: The names of the workers, or how many there are.
         floors: The least average performance :math:`\tau_l` of the team, by task.
-        std: The noise of a measured performance, one for all tasks or by task; by default none is declared.
-        ranges: The least and the largest performance, one pair for all tasks or by task, each one pair or one per arm:
-            `(0, 1)` for tasks that succeed or not; by default none is declared.
-        cap: Whether larger performances are cut to the end of their range instead of refused; or the tasks whose are.
+        std: The noise of a measured performance, one for all tasks or by task: 1/2 for tasks that succeed or not.
         guess: For `polyarm.plan`: the mean that you expect of each measured thing, by name, one number per arm;
             `reward` and the tasks.
         stated: Other fields of `Problem`: `delta`, `r`, `reward_std`, `family`, ...
     """
     _require_some("floors", floors, "task: the least average performance")
-    declared = _declare(list(floors), std, ranges, cap)
+    scales = _scales(list(floors), std)
     rows = [
-        Constraint(name=task, sense=">=", bound=_number(f"floor of {task!r}", floor), **declared[task])
+        Constraint(name=task, sense=">=", bound=_number(f"floor of {task!r}", floor), std=scales[task])
         for task, floor in floors.items()
     ]
     return _make(_name_arms(arms), rows, stated, guess)
@@ -236,9 +215,8 @@ def feasible_arms_shadow_price(
 def subpopulations(
     arms: Arms,
     shares: Mapping[str, float],
-    std: Scale | Mapping[str, Scale] | None = None,
+    std: Scale | Mapping[str, Scale],
     *,
-    ranges: Ends | Mapping[str, Ends] | None = None,
     floors: float | Mapping[str, float] = 0.0,
     reward_std: Scale | None = None,
     delta: float,
@@ -253,12 +231,9 @@ def subpopulations(
     The arms are treatments. One pull gives a treatment to one member of *every* group; `subpopulation_outcome` makes
     the reward (the outcomes weighted by :math:`w`) and the costs (the outcomes themselves) to tell.
 
-    The reward is made of the same outcomes as the costs, so they are correlated; what is proved holds all the same.
-    The reward lies in the sum of the groups' ranges, each times :math:`w_m`, if all have one. Otherwise its scale is
-    :math:`\sum_m w_m s_m` (half the range of a group that has one), valid however the outcomes of one pull depend on
-    each other; if they are independent, :math:`\sqrt{\sum_m w_m^2 s_m^2}` is valid, too, and may be given as
-    `reward_std`. If nothing is declared of some group, nothing is of the reward. Larger outcomes cannot be cut here,
-    for the reward is made of them: cut them yourself.
+    The reward is made of the same outcomes as the costs, so the noise is correlated and cannot be declared otherwise.
+    The scale of the reward is :math:`\sum_m w_m s_m`, valid however the outcomes of one pull depend on each other; if
+    they are independent, :math:`\sqrt{\sum_m w_m^2 s_m^2}` is valid, too, and may be given as `reward_std`.
 
     Differs from paper: it asks that the mix use only arms that are good for every group, :math:`1_{\mu_m \ge 0}^\top
     \pi = 1`. An indicator of an unknown mean is not the mean of anything that is measured, and an equality leaves no
@@ -268,45 +243,31 @@ def subpopulations(
     Args:
         arms: The names of the treatments, or how many there are.
         shares: The share :math:`w_m` of each group in the population, by name; they sum to 1.
-        std: The noise :math:`s_m` of an outcome, one for all groups or by group; by default none is declared.
-        ranges: The least and the largest outcome, one pair for all groups or by group, each one pair or one per arm; by
-            default none is declared.
+        std: The noise :math:`s_m` of an outcome, one for all groups or by group.
         floors: The least mean outcome :math:`\tau_m`, one for all groups or by group; by default 0.
-        reward_std: The noise of the reward, one number or one per arm; by default what follows from the groups.
+        reward_std: The noise of the reward, one number or one per arm; by default :math:`\sum_m w_m s_m`.
         delta: The error probability, between 0 and 1.
         r: How far the answer may fall short of the best mix, in units of the reward.
         guess: For `polyarm.plan`: the mean outcomes that you expect of each group, by name, one number per arm.
     """
     names = _name_arms(arms)
     weights = _check_shares(shares)
-    declared = _declare(list(weights), std, ranges, False)
+    scales = _scales(list(weights), std)
     if isinstance(floors, Mapping):
         _require_same_names("floors", floors, weights)
     rows = []
     for group in weights:
         floor = floors[group] if isinstance(floors, Mapping) else floors
         bound = _number(f"floor of {group!r}", floor)
-        rows.append(Constraint(name=group, sense=">=", bound=bound, **declared[group]))
-    reward = _declare_sum(rows, weights, len(names)) if reward_std is None else {"reward_std": reward_std}
-    problem = _make(names, rows, {**reward, "delta": delta, "r": r})
+        rows.append(Constraint(name=group, sense=">=", bound=bound, std=scales[group]))
+    if reward_std is None:
+        spread = sum((weights[row.name] * _spread(row, len(names)) for row in rows), np.zeros(len(names)))
+        reward_std = tuple(spread.tolist())
+    problem = _make(names, rows, {"reward_std": reward_std, "delta": delta, "r": r})
     if guess is None:
         return problem
     means = _expected(problem, guess, weights)
     return problem.with_guess(sum((weights[group] * means[group] for group in weights), np.zeros(len(names))), means)
-
-
-def _declare_sum(rows: Sequence[Constraint], weights: Mapping[str, float], n_arms: int) -> dict[str, Any]:
-    """Return what follows for the weighted sum of the outcomes of some rows, as fields of `Problem`."""
-    accounts = [(weights[row.name], row.account) for row in rows]
-    for row in rows:
-        _require_per_arm(row.name, row.std, row.range, n_arms)
-    if all(account.kind == "range" for _, account in accounts):
-        ends = sum((weight * np.array(account.ends(n_arms)) for weight, account in accounts), np.zeros((2, n_arms)))
-        return {"reward_range": tuple(map(tuple, ends.T.tolist()))}
-    if any(account.kind == "estimated" for _, account in accounts):
-        return {}
-    scale = sum((weight * account.scale(n_arms) for weight, account in accounts), np.zeros(n_arms))
-    return {"reward_std": tuple(scale.tolist())}
 
 
 def subpopulation_outcome(
@@ -323,9 +284,7 @@ def subpopulation_outcome(
     _require_known_names("group in shares", weights, [problem.constraints[i].name for i in problem.unknown])
     _require_same_names("outcomes", outcomes, weights)
     costs = {group: _number(f"outcome of {group!r}", outcomes[group]) for group in weights}
-    # In the order in which the range of the reward was summed: round-off must not lead out of it.
-    order = [problem.constraints[i].name for i in problem.unknown if problem.constraints[i].name in weights]
-    return sum((weights[group] * costs[group] for group in order), 0.0), costs
+    return sum(weight * costs[group] for group, weight in weights.items()), costs
 
 
 def subpopulations_shadow_price(policy: Sequence[float] | FloatArray) -> float:
@@ -380,7 +339,7 @@ def exposure(
 
     The merit :math:`f(\mu)` of the paper must be affine and increasing in the reward: outcomes are then told as merits,
     divided by the largest that is possible, and r is in these units. For other f the mean merit of an outcome is not
-    the merit of the mean outcome. The reward and the costs come from the same outcomes, so they are correlated.
+    the merit of the mean outcome. The reward and the costs come from the same outcomes, so the noise is correlated.
     There are K(K - 1) rows: this is for a handful of arms. Shadow price: `exposure_shadow_price`.
 
     Args:
@@ -485,31 +444,16 @@ class Guardrail(Checked):
     Args:
         name: Its name, which costs are told by.
         margin: By how much the mix may be worse than the control, above 0, in the metric's own units.
+        std: The noise of one outcome of the metric, one number or one per arm.
         better: Which way is good: `higher` or `lower`.
-        std: The noise of one outcome of the metric, one number or one per arm; by default not declared.
-        range: Its least and largest value, one pair or one per arm; by default not declared.
-        cap: Whether larger values are cut to the end of the range instead of refused; only with a `baseline`, for a
-            difference to the control is not cut where its parts are.
         baseline: The control's mean if it is known; by default it is measured beside every pull.
     """
 
     name: Annotated[str, Field(min_length=1)]
     margin: Positive
+    std: PerArm
     better: Literal["higher", "lower"]
-    std: PerArm | None = None
-    range: RangePerArm | None = None
-    cap: bool = False
     baseline: float | None = None
-
-    @model_validator(mode="after")
-    def _declare_once(self) -> Self:
-        check_declaration(f"guardrail {self.name!r}", self.std, self.range, self.cap)
-        if self.cap and self.baseline is None:
-            raise ValueError(
-                f"guardrail {self.name!r}: `cap` needs a `baseline`: without one differences to the control are told; "
-                "cut the values yourself before you subtract them"
-            )
-        return self
 
 
 def guardrails(arms: Arms, metrics: Sequence[Guardrail], *, guess: Expected | None = None, **stated: Any) -> Problem:
@@ -521,9 +465,8 @@ def guardrails(arms: Arms, metrics: Sequence[Guardrail], *, guess: Expected | No
     The arms are the control, **first**, and its variants; the reward is the metric to raise. If the control's mean
     :math:`g_{i0}` is unknown, the row needs :math:`g_{ia} - g_{i0}` from one pull of arm a: expose one user to a and
     another one, drawn independently, to the control, and tell the difference (for the control itself, 0):
-    `guardrail_costs` does. The scale of a difference is :math:`\sqrt{s_a^2 + s_0^2}`, its range reaches from the least
-    value minus the control's largest to the largest minus the control's least, and those of 0 are as small as you like.
-    The control alone satisfies these rows, so there is always an answer. One control user may not serve two
+    `guardrail_costs` does. The scale of a difference is :math:`\sqrt{s_a^2 + s_0^2}`, and that of 0 is as small as you
+    like. The control alone satisfies these rows, so there is always an answer. One control user may not serve two
     pulls: pulls must be independent. With a `baseline` the metric is told as measured, and the bound is as good as the
     baseline.
 
@@ -548,34 +491,19 @@ def guardrails(arms: Arms, metrics: Sequence[Guardrail], *, guess: Expected | No
         margin = metric.margin if metric.better == "lower" else -metric.margin
         if metric.baseline is not None:
             bound = metric.baseline + margin
-            declared: dict[str, Any] = {"std": metric.std, "range": metric.range, "cap": metric.cap}
-            rows.append(Constraint(name=metric.name, sense=sense, bound=bound, **declared))
+            rows.append(Constraint(name=metric.name, sense=sense, bound=bound, std=metric.std))
             continue
+        own = _spread(metric, len(names))
+        std = np.hypot(own, own[0])
+        std[0] = _NO_NOISE * std.max()
         name = _paired_row(metric.name, names[0])
-        rows.append(Constraint(name=name, sense=sense, bound=margin, **_declare_difference(metric, len(names))))
+        rows.append(Constraint(name=name, sense=sense, bound=margin, std=tuple(std.tolist())))
     problem = _make(names, rows, stated)
     if guess is None:
         return problem
     means = _expected(problem, guess, ["reward", *(metric.name for metric in metrics)])
     costs = [means[m.name] - (means[m.name][0] if m.baseline is None else 0.0) for m in metrics]
     return problem.with_guess(means["reward"], costs)
-
-
-def _declare_difference(metric: Guardrail, n_arms: int) -> dict[str, Any]:
-    """Return what follows for the difference of a metric to the control's, as fields of `Constraint`."""
-    _require_per_arm(metric.name, metric.std, metric.range, n_arms)
-    account = Account(metric.std, metric.range)
-    if account.kind == "estimated":
-        return {}
-    if account.kind == "range":
-        low, high = account.ends(n_arms)
-        ends = np.array([low - high[0], high - low[0]])
-        ends[:, 0] = _NO_NOISE * ends[1, 0] * np.array([-1.0, 1.0])
-        return {"range": tuple(map(tuple, ends.T.tolist()))}
-    own = account.scale(n_arms)
-    std = np.hypot(own, own[0])
-    std[0] = _NO_NOISE * std.max()
-    return {"std": tuple(std.tolist())}
 
 
 def guardrail_costs(
@@ -617,8 +545,6 @@ def routing(
     *,
     budgets: Mapping[str, float] | None = None,
     std: Scale | Mapping[str, Scale] | None = None,
-    ranges: Ends | Mapping[str, Ends] | None = None,
-    cap: Caps = False,
     at_most: Mapping[str, float] | None = None,
     least_share: float = 0.0,
     guess: Expected | None = None,
@@ -630,22 +556,18 @@ def routing(
               \sum_a \pi_a P_a(\text{event}_j) \le \alpha_j, \qquad \pi_a \ge \text{least share}.
 
     The arms are models; the reward of a pull is the graded quality of one answer. Of an event tell 1
-    if it happened and 0 if not; its range is 0 to 1. The rows of the least share are known.
+    if it happened and 0 if not; its scale is 1/2. The rows of the least share are known.
 
     Exact. The share of slow requests is linear in the mix, where a percentile of latency is not, and says the same: the
     95 % percentile is at most 2 s when at most 5 % of requests take longer. Prices have heavy tails: a limit on the
-    length of answers gives them a range, and `cap` a mean of prices cut there.
+    length of answers bounds them, and half the range is then a valid scale.
 
     Not in the paper; shadow price as in its Theorem 6: `shadow_price`.
 
     Args:
         models: The names of the models, or how many there are.
         budgets: Bounds :math:`b_i` on means (price per request, say), by name; by default none.
-        std: The noise of what has a budget, one for all or by name; by default none is declared.
-        ranges: The least and the largest value of what has a budget, one pair for all or by name, each one pair or one
-            per arm; by default none is declared.
-        cap: Whether larger values of what has a budget are cut to the end of their range instead of refused; or the
-            names of those that are.
+        std: The noise of what has a budget, one for all or by name; required with `budgets`.
         at_most: The share of requests :math:`\alpha_j` in which an event may happen (too slow, refused), by name:
             between 0 and 1; by default none.
         least_share: The least share of every model, which keeps it warm; by default 0, which makes no rows.
@@ -657,14 +579,14 @@ def routing(
     means, events = dict(budgets or {}), dict(at_most or {})
     if not means and not events:
         raise InvalidInput("routing: give budgets, bounds on means, or at_most, bounds on shares of requests, or both")
-    declared = _declare(list(means), std, ranges, cap)
+    scales = _scales(list(means), std)
     rows = [
-        Constraint(name=name, bound=_number(f"budget {name!r}", bound), **declared[name])
+        Constraint(name=name, bound=_number(f"budget {name!r}", bound), std=scales[name])
         for name, bound in means.items()
     ]
     for name, share in events.items():
         bound = _number(f"at_most {name!r}", share, above=0.0, below=1.0)
-        rows.append(Constraint(name=name, bound=bound, range=_EVENT))
+        rows.append(Constraint(name=name, bound=bound, std=0.5))
     floor = _number("least_share", least_share, low=0.0, high=1.0 / len(names))
     if floor > 0.0:
         rows += [_share_row(names, name, ">=", floor) for name in names]
@@ -747,44 +669,22 @@ def _paired_row(metric: str, control: str) -> str:
     return f"{metric} against {control}"
 
 
-def _require_per_arm(name: str, std: PerArm | None, ends: RangePerArm | None, n_arms: int) -> None:
-    """Raise if a row's scales, or ranges, are not one for all arms or one per arm."""
-    if isinstance(std, tuple) and len(std) != n_arms:
-        raise InvalidInput(f"std of {name!r}: expected one value per arm ({n_arms}), got {len(std)}")
-    if ends is not None and isinstance(ends[0], tuple) and len(ends) != n_arms:
-        raise InvalidInput(f"range of {name!r}: expected one pair, or one per arm ({n_arms}), got {len(ends)}")
+def _spread(row: Constraint | Guardrail, n_arms: int) -> FloatArray:
+    """Return the scales of a row, one per arm."""
+    std = np.atleast_1d(np.asarray(row.std, dtype=np.float64))
+    if std.size not in (1, n_arms):
+        raise InvalidInput(f"std of {row.name!r}: expected one value per arm ({n_arms}), got {std.size}")
+    return np.broadcast_to(std, (n_arms,)).copy()
 
 
-def _declare(
-    names: list[str],
-    std: Scale | Mapping[str, Scale] | None,
-    ranges: Ends | Mapping[str, Ends] | None,
-    cap: Caps,
-) -> dict[str, dict[str, Any]]:
-    """Return what is declared of each measured row, as fields of `Constraint`.
-
-    What is given for all rows is meant for those that are not named in the other way.
-    """
-    declared: dict[str, dict[str, Any]] = {name: {} for name in names}
-    given = {"std": std, "range": ranges}
-    for field, other in (("std", "range"), ("range", "std")):
-        values, others = given[field], given[other]
-        if isinstance(values, Mapping):
-            _require_known_names(f"name in {field if field == 'std' else 'ranges'}", values, names)
-            for name, value in values.items():
-                declared[name][field] = value
-        elif values is not None:
-            for name in names:
-                if not (isinstance(others, Mapping) and name in others):
-                    declared[name][field] = values
-    with_range = [name for name in names if "range" in declared[name]]
-    if cap is True and not with_range:
-        raise InvalidInput("cap: cuts values at the end of their range; give ranges, too")
-    capped = with_range if cap is True else list(cap or ())
-    _require_known_names("name in cap", capped, names)
-    for name in capped:
-        declared[name]["cap"] = True
-    return declared
+def _scales(names: list[str], std: Scale | Mapping[str, Scale] | None) -> dict[str, Any]:
+    """Return the noise of each measured row: by name, or one for all."""
+    if not isinstance(std, Mapping):
+        if names and std is None:
+            raise InvalidInput(f"std: required, the noise of what is measured: {', '.join(names)}")
+        return dict.fromkeys(names, std)
+    _require_same_names("std", std, names)
+    return dict(std)
 
 
 def _check_shares(shares: Mapping[str, float]) -> dict[str, float]:

@@ -60,7 +60,7 @@ class News(NamedTuple):
 def _small_instance(curved: bool) -> Instance:
     """An instance on which every explorer stops, or does all that it ever does, within a few hundred pulls."""
     changes = {"family": "bernoulli", "reward_std": None} if curved else {}
-    return load_instance("router-gaussian").with_problem(r=0.2, **changes)
+    return load_instance("router").with_problem(r=0.2, **changes)
 
 
 def _impossible_instance(curved: bool) -> Instance:
@@ -80,7 +80,7 @@ def _play_explorer(name: str, curved: bool) -> None:
 
 def _play_certex(curved: bool) -> None:
     """Play `certex` with each certificate to a mix and to a proof that there is none, and verify what it proved."""
-    for certificate in ("blocks", "pooled"):
+    for certificate in ("averaged", "pooled"):
         for instance in (_small_instance(curved), _impossible_instance(curved)):
             settings = {"certificate": certificate}
             exploration = Exploration(*plan_run(instance, "certex", settings, allow_infeasible=True), seed=0)

@@ -56,8 +56,9 @@ def test_batches_lead_where_single_pulls_do(instance: Instance) -> None:
     for limit in (None, 4):
         batched = finish(start(instance), World(instance), limit, None)
         assert bits(batched) == bits(single)
-    # Sums of another order differ in their last digits, so that the plan may go another way; it is as well proved.
     shuffled = finish(start(instance), World(instance), None, np.random.default_rng(1))
+    assert shuffled.steps == single.steps
+    np.testing.assert_allclose(shuffled.recommend().policy, single.recommend().policy, atol=1e-6)
     assert verify_certificate(make_certificate(shuffled).document).proved
 
 
@@ -94,10 +95,10 @@ def test_an_arm_that_was_asked_for_is_the_first_of_the_batch(instance: Instance)
     first, rest = session.ask_batch(3), session.ask_batch()
     n_arms = instance.problem.n_arms
     assert first[0] == arm
-    assert sorted([*first, *rest]) == sorted([*range(n_arms)] * 4), "the first block has every arm four times"
+    assert sorted([*first, *rest]) == sorted([*range(n_arms)] * 2), "the first block has every arm twice"
     for other in [*first, *rest]:
         session.tell(other, **outcome(instance, other, 1))
-    assert session.steps == 4 * n_arms
+    assert session.steps == 2 * n_arms
 
 
 def test_a_session_saved_in_the_middle_of_a_batch_goes_on(instance: Instance) -> None:

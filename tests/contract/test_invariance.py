@@ -38,8 +38,7 @@ def test_explorers_that_are_told_the_constraints_get_the_true_ones() -> None:
     for name in set(EXPLORERS) - set(BLIND):
         _, plan = plan_run(instance, name, {})
         assert plan.model.known.all()
-        largest = np.abs(instance.true_rows).max(axis=1, keepdims=True)  # the unit of a known row
-        np.testing.assert_allclose(plan.model.known_rows, instance.true_rows / largest)
+        np.testing.assert_allclose(plan.model.known_rows, instance.true_rows)
 
 
 @pytest.mark.parametrize("name", sorted(EXPLORERS))
@@ -59,11 +58,7 @@ def test_the_unit_of_the_reward_does_not_matter(name: str) -> None:
         exploration.advance_to(400)
         runs.append(exploration.session)
     assert runs[0].steps == runs[1].steps
-    pulls = [run.round.estimates.pulls for run in runs]
-    if name == "certex":  # it climbs step by step, and a last digit may decide whether a step is taken
-        np.testing.assert_allclose(pulls[0], pulls[1], atol=0.02 * runs[0].steps)
-    else:
-        np.testing.assert_array_equal(pulls[0], pulls[1])
+    np.testing.assert_array_equal(runs[0].round.estimates.pulls, runs[1].round.estimates.pulls)
 
 
 @pytest.mark.parametrize(("estimated", "known"), [("ctns-wlag", "ctns"), ("cge-wlag", "cge")])

@@ -13,7 +13,7 @@ RUNS = 2000
 LEVEL = 1e-3
 
 
-@pytest.mark.parametrize("certificate", ["blocks", "pooled"])
+@pytest.mark.parametrize("certificate", ["averaged", "pooled"])
 @pytest.mark.parametrize("noise", ["independent", "correlated"])
 @pytest.mark.parametrize("delta", [0.3, 0.1])
 @pytest.mark.parametrize(("instance", "r"), [("setup2-easy", 0.3), ("setup2-hard", 0.3), ("imdb", 0.6)])

@@ -1,17 +1,16 @@
 """The joint characteristic time against the research prototype's values, a brute force, and what must hold of any T."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from oracle.joint import Stated, make_evidence
+from oracle.joint import make_evidence
 from polyarm._types import FloatArray
 from polyarm.bounds.joint import JointTime, joint_time, why_no_joint_time
-from polyarm.certify.evidence import witness_value
+from polyarm.certify.evidence import Evidence, cost_statistic, witness_value
 from polyarm.environments.instances import load_instance
 from polyarm.model import Model, build_model
 from polyarm.problem import Constraint, Problem, find_optimum
@@ -33,27 +32,12 @@ def solve(name: str, **changes: Any) -> JointTime:
     return found
 
 
-@dataclass(frozen=True)
-class Weighed:
-    """What single pulls in the proportions of an allocation say of an answer."""
-
-    stated: Stated
-
-    @property
-    def costs(self) -> float:
-        """The least statistic of a measured row at the answer."""
-        s, unknown = self.stated, ~self.stated.known
-        slack = np.maximum(-(s.rows[unknown] @ s.answer), 0.0)
-        return float((slack**2 / (2.0 * (s.row_var[unknown] @ s.answer**2))).min(initial=np.inf))
-
-    def value(self, witness: FloatArray) -> float:
-        """The value of a witness."""
-        return float(witness_value(make_evidence(self.stated), witness))
-
-
-def weigh(model: Model, means: FloatArray, rows: FloatArray, allocation: FloatArray, answer: FloatArray) -> Weighed:
-    reward_variances, row_variances = model.reward_noise / allocation, model.row_noise / allocation
-    return Weighed(Stated(means, rows, reward_variances, row_variances, model.known, answer, model.r))
+def evidence_of(
+    model: Model, means: FloatArray, rows: FloatArray, allocation: FloatArray, answer: FloatArray
+) -> Evidence:
+    return make_evidence(
+        means, rows, model.reward_noise / allocation, model.row_noise / allocation, model.known, answer, model.r
+    )
 
 
 # T of the prototype, and of its uniform allocation: witness values at local optima that several starts agreed on.
@@ -91,13 +75,13 @@ def test_what_is_certified_survives_a_brute_force() -> None:
     model, means, rows = load("setup2-hard", r=0.1)
     found = joint_time(model, means, rows)
     assert found is not None
-    weighed = weigh(model, means, rows, found.allocation, found.answer)
-    assert weighed.costs >= (1.0 - 1e-9) / found.certified
+    evidence = evidence_of(model, means, rows, found.allocation, found.answer)
+    assert cost_statistic(evidence, found.answer) >= (1.0 - 1e-9) / found.certified
     rng = np.random.default_rng(5)
 
     def value(logits: FloatArray) -> float:
         q = np.exp(logits - logits.max())
-        return weighed.value(q / q.sum())
+        return float(witness_value(evidence, q / q.sum()))
 
     least = math.inf
     for _ in range(60):
@@ -112,8 +96,8 @@ def test_the_value_of_the_plan_is_that_of_its_closest_witness() -> None:
     model, means, rows = load("setup1-hard", r=0.2)
     found = joint_time(model, means, rows)
     assert found is not None
-    weighed = weigh(model, means, rows, found.allocation, found.answer)
-    value = min(weighed.costs, weighed.value(found.closest))
+    evidence = evidence_of(model, means, rows, found.allocation, found.answer)
+    value = min(cost_statistic(evidence, found.answer), witness_value(evidence, found.closest))
     assert value == pytest.approx(1.0 / found.time, rel=1e-6)
     assert found.allocation.sum() == pytest.approx(1.0)
     assert found.answer.sum() == pytest.approx(1.0)
@@ -149,13 +133,13 @@ def test_more_pulls_of_any_arm_are_never_worse() -> None:
     model, means, rows = load("setup2-easy", r=0.1)
     found = joint_time(model, means, rows)
     assert found is not None
-    before = weigh(model, means, rows, found.allocation, found.answer)
+    before = evidence_of(model, means, rows, found.allocation, found.answer)
     for arm in range(means.size):
         more = found.allocation.copy()
         more[arm] *= 1.5
-        after = weigh(model, means, rows, more, found.answer)
-        assert after.costs >= before.costs
-        assert after.value(found.closest) >= before.value(found.closest)
+        after = evidence_of(model, means, rows, more, found.answer)
+        assert cost_statistic(after, found.answer) >= cost_statistic(before, found.answer)
+        assert witness_value(after, found.closest) >= witness_value(before, found.closest)
 
 
 def make_problem(known: tuple[bool, ...], r: float) -> tuple[Problem, FloatArray, FloatArray]:
@@ -169,7 +153,9 @@ def make_problem(known: tuple[bool, ...], r: float) -> tuple[Problem, FloatArray
         )
         for i in range(len(known))
     ]
-    problem = Problem(arms=("a", "b", "c", "d"), constraints=tuple(constraints), reward_std=1.0, delta=0.1, r=r)
+    problem = Problem(
+        arms=("a", "b", "c", "d"), constraints=tuple(constraints), reward_std=1.0, delta=0.1, r=r, noise="independent"
+    )
     return problem, means, costs[: len(known)]
 
 

@@ -32,7 +32,7 @@ def cases_of(explorer: str) -> dict[str, Case]:
         known = EXPLORERS[explorer].settings.model_fields
         return {name: value for name, value in settings.items() if name in known}
 
-    easy, router, imdb = (load_instance(name) for name in ("setup1-easy", "router-gaussian", "imdb"))
+    easy, router, imdb = (load_instance(name) for name in ("setup1-easy", "router", "imdb"))
     quick = make_instance([5.0, 1.0, 0.0], [[1, 0, 0]], [{"name": "cap", "bound": 0.5, "std": 0.1}], r=1.0)
     free = make_instance([0.0, 0.3, 0.1], [], [])
     return {

@@ -6,31 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.joint import (
-    FLAVOURS,
-    KINDS,
-    Case,
-    Stated,
-    cancellations,
-    draw_case,
-    draw_mixes,
-    largest_values,
-    make_evidence,
-    search_densely,
-    witness_values,
-)
+from oracle.joint import FLAVOURS, Case, draw_case, draw_mixes, make_evidence, search_densely, witness_values
 from oracle.records import spoil
 from oracle.reference import FloatArray, Generator
-from polyarm.certify import cuts, search
-from polyarm.certify.evidence import FIXED, TOGETHER, witness_value
+from polyarm.certify import search as branch
+from polyarm.certify.evidence import cost_statistic, witness_value
 from polyarm.certify.search import CERTIFIED, UNRESOLVED, WITNESS, Task, make_search_work, search_witness
 
-#: Evidence of every flavour, its coordinates combined in every way.
-EVIDENCE = pytest.mark.parametrize(("flavour", "kind"), [(f, k) for k in KINDS for f in FLAVOURS])
-#: The same, without arms whose share makes a row useless: such mixes are refuted by nothing, and need not be found.
-RESOLVABLE = pytest.mark.parametrize(
-    ("flavour", "kind"), [(f, k) for k in KINDS for f in FLAVOURS if (f, k) != ("unvaried", "mixed")]
-)
 ACCURACY = 0.03
 MAX_NODES = 3000
 PENALTY = 200.0
@@ -49,27 +31,27 @@ def first_witness(case: Case) -> FloatArray:
 
 
 def search_exactly(
-    case: Case, penalty: float = PENALTY, max_nodes: int = MAX_NODES, searcher: Any = search_witness
+    case: Case, penalty: float = PENALTY, max_nodes: int = MAX_NODES, search: Any = search_witness
 ) -> Result:
     """Bound the statistic itself."""
     q = first_witness(case)
     start = float(witness_value(case.evidence, q))
-    return run(case, Task(start, ACCURACY, 0.0, penalty, max_nodes), q, searcher)
+    return run(case, Task(start, ACCURACY, 0.0, penalty, max_nodes), q, search)
 
 
 def decide(
-    case: Case, threshold: float, penalty: float = PENALTY, max_nodes: int = MAX_NODES, searcher: Any = search_witness
+    case: Case, threshold: float, penalty: float = PENALTY, max_nodes: int = MAX_NODES, search: Any = search_witness
 ) -> Result:
     """Decide whether the statistic exceeds a threshold."""
     q = np.full(case.answer.size, np.nan)
-    return run(case, Task(threshold, 0.0, threshold, penalty, max_nodes), q, searcher)
+    return run(case, Task(threshold, 0.0, threshold, penalty, max_nodes), q, search)
 
 
-def run(case: Case, task: Task, q: FloatArray, searcher: Any) -> Result:
+def run(case: Case, task: Task, q: FloatArray, search: Any) -> Result:
     work = make_search_work(*case.shape)
     # Scratch that was never written must not matter: what an earlier search left there certainly does not.
     spoil(work)
-    outcome, nodes, bound = searcher(case.evidence, task, work, q)
+    outcome, nodes, bound = search(case.evidence, task, work, q)
     return int(outcome), int(nodes), float(bound), q
 
 
@@ -78,7 +60,7 @@ def check_witness(case: Case, q: FloatArray, claimed: float) -> None:
     e = case.evidence
     assert q.min() >= 0.0
     assert q.sum() == pytest.approx(1.0, abs=1e-9)
-    assert (e.known_rows[e.known] @ q).max(initial=0.0) <= 1.01 * KNOWN_ROW
+    assert (e.rows[e.known] @ q).max(initial=0.0) <= 1.01 * KNOWN_ROW
     assert float(witness_values(case.relaxed(1.01 * KNOWN_ROW), q[None])[0]) == pytest.approx(
         claimed, rel=1e-6, abs=1e-9
     )
@@ -89,16 +71,10 @@ def draw_shape(rng: Generator) -> tuple[int, int]:
     return int(rng.integers(2, 5 if rng.random() < 0.5 else 13)), int(rng.integers(0, 5))
 
 
-def draw_cases(rng: Generator, n: int, flavour: str, kind: str) -> Iterator[Case]:
+def draw_cases(rng: Generator, n: int, flavour: str) -> Iterator[Case]:
     for _ in range(n):
         n_arms, d = draw_shape(rng)
-        yield draw_case(rng, n_arms, d, flavour, KINDS[kind])
-
-
-def any_case(rng: Generator, k: int, n_arms: int, d: int, most_variants: int = 4) -> Case:
-    """One case of each flavour and kind in turn."""
-    kind = k // len(FLAVOURS) % len(KINDS)
-    return draw_case(rng, n_arms, d, FLAVOURS[k % len(FLAVOURS)], kind, most_variants)
+        yield draw_case(rng, n_arms, d, flavour)
 
 
 def just_above(value: float) -> float:
@@ -109,40 +85,40 @@ def just_above(value: float) -> float:
 # -- The formulas ----------------------------------------------------------------------------------------------
 
 
-@EVIDENCE
-def test_values_agree_with_their_formulas(flavour: str, kind: str) -> None:
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_values_agree_with_their_formulas(flavour: str) -> None:
     rng = np.random.default_rng(1)
-    compared = 0
-    for case in draw_cases(rng, 200, flavour, kind):
+    for case in draw_cases(rng, 200, flavour):
         e = case.evidence
-        mixes = draw_mixes(rng, 5, case.answer.size)
+        mixes = draw_mixes(rng, 5, e.mu.size)
         expected = witness_values(case, mixes)
-        for q, value, cancelled in zip(mixes, expected, cancellations(case, mixes), strict=True):
+        for q, value in zip(mixes, expected, strict=True):
             found = witness_value(e, q)
-            if np.isfinite(value) and cancelled < 1e12:
-                # Next to the answer the variance is a difference of large numbers, whose last digits are lost.
-                assert found == pytest.approx(value, rel=1e-8 + 1e-14 * cancelled, abs=1e-12)
-                compared += 1
-            worst = (e.known_rows[e.known] @ q).max(initial=0.0)
-            if worst > 2 * KNOWN_ROW:
+            assert found == pytest.approx(value, rel=1e-8, abs=1e-12) or not np.isfinite(value)
+            worst = (e.rows[e.known] @ q).max(initial=0.0)
+            if not np.isfinite(value) and worst > 2 * KNOWN_ROW:
                 assert found == np.inf
-    assert compared > (300 if flavour in ("known", "everything") else 700)
+        if e.terms.spread > 0.0:
+            continue  # the centre of an averaged certificate is no answer: its costs are tested otherwise
+        slack = np.maximum(-(e.rows @ case.answer), 0.0)
+        unknown = ~e.known
+        costs = slack[unknown] ** 2 / (2.0 * (e.row_var[unknown] @ case.answer**2))
+        assert cost_statistic(e, case.answer) == pytest.approx(costs.min(initial=np.inf), rel=1e-9, abs=1e-15)
 
 
 def test_the_answer_is_no_witness_against_itself() -> None:
-    case = draw_case(np.random.default_rng(2), 4, 2, "plain", TOGETHER)
-    assert witness_value(case.evidence, case.answer) > 1e12  # its variance is zero, up to the last digit
+    case = draw_case(np.random.default_rng(2), 4, 2, "plain")
+    assert witness_value(case.evidence, case.answer) == np.inf
 
 
 # -- Validity of the bound -------------------------------------------------------------------------------------
 
 
-@EVIDENCE
-def test_no_witness_is_below_the_certified_value(flavour: str, kind: str) -> None:
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_no_witness_is_below_the_certified_value(flavour: str) -> None:
     rng = np.random.default_rng(3)
     outcomes, tightness = [], []
-    n = 120 if kind == "mixed" else 300  # its formulas take longer
-    for case in draw_cases(rng, n, flavour, kind):
+    for case in draw_cases(rng, 800, flavour):
         outcome, _, bound, q = search_exactly(case)
         least, _ = search_densely(rng, case)
         if outcome != WITNESS:
@@ -154,80 +130,36 @@ def test_no_witness_is_below_the_certified_value(flavour: str, kind: str) -> Non
             assert bound <= 0.0
             check_witness(case, q, 0.0)
         outcomes.append(outcome)
-    assert outcomes.count(CERTIFIED) >= 0.75 * n, "too few cases in which anything is claimed"
+    assert outcomes.count(CERTIFIED) >= 600, "too few cases in which anything is claimed"
     assert np.quantile(tightness, 0.75) < 1.0 / (1.0 - ACCURACY) + 0.02, "the dense search is too weak to refute much"
 
 
-def draw_box(rng: Generator, n_arms: int) -> tuple[FloatArray, FloatArray]:
-    """Ends of a box around a mix: wide, narrow, or all of the mixes."""
-    centre = draw_mixes(rng, 1, n_arms)[0]
-    size = rng.choice([0.01, 0.1, 0.4, 1.0])
-    low = np.maximum(centre - size * rng.random(n_arms), 0.0)
-    high = np.minimum(centre + size * rng.random(n_arms), 1.0)
-    return (np.zeros(n_arms), np.ones(n_arms)) if rng.random() < 0.1 else (low, high)
-
-
-def mixes_within(rng: Generator, low: FloatArray, high: FloatArray, n: int) -> FloatArray:
-    """Corners of what a box has of the simplex, and mixes of two of them."""
-    corners = []
-    for _ in range(n):
-        mix = low.copy()
-        for a in rng.permutation(low.size):
-            mix[a] += min(high[a] - low[a], 1.0 - mix.sum())
-        corners.append(mix)
-    found = np.array(corners)
-    share = rng.random((n, 1))
-    return np.vstack([found, share * found + (1.0 - share) * found[rng.permutation(n)]])
-
-
-@EVIDENCE
-def test_no_mix_in_a_box_is_below_its_bound(flavour: str, kind: str) -> None:
-    rng = np.random.default_rng(13)
-    tightness = []
-    for case in draw_cases(rng, 100, flavour, kind):
-        work = make_search_work(*case.shape).bounding
-        spoil(work)
-        for _ in range(5):
-            low, high = draw_box(rng, case.answer.size)
-            mixes = mixes_within(rng, low, high, 40)
-            least = float(largest_values(case, mixes).min())
-            work.box.low[:], work.box.high[:], work.box.mix[:] = low, high, mixes[int(rng.integers(80))]
-            cut = min(least, 1e6) * rng.choice([0.5, 1.0, 3.0])
-            cuts.write_cuts(case.evidence, max(cut, 1e-3), work)
-            bound = cuts.bound_box(case.evidence, 0.0, cut, max(cut, 1e-3), work)
-            assert 0.0 <= bound <= just_above(least)
-            assert work.box.mix.sum() == pytest.approx(1.0)
-            if 0.0 < least < 1e6:
-                tightness.append(bound / min(least, cut))
-    assert np.mean(np.array(tightness) > 0.5) > (0.1 if flavour == "unvaried" else 0.2), "bounds that are never near"
-
-
-@RESOLVABLE
-def test_few_arms_and_rows_are_resolved(flavour: str, kind: str) -> None:
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_few_arms_and_rows_are_resolved(flavour: str) -> None:
     rng = np.random.default_rng(11)
     unresolved = 0
     for _ in range(400):
         n_arms, d = draw_shape(rng)
-        case = draw_case(rng, n_arms, min(d, 3), flavour, KINDS[kind])
-        if case.evidence.curves.max() < 1e100:  # as above: of "everything", a fifth has such arms
-            unresolved += search_exactly(case)[0] == UNRESOLVED
-    assert unresolved <= 8
+        case = draw_case(rng, n_arms, min(d, 3), flavour)
+        outcome, _, _, _ = search_exactly(case)
+        unresolved += outcome == UNRESOLVED
+    # Floors make the statistic less convex: a few more cases are hard.
+    assert unresolved <= (16 if flavour == "averaged" else 8)
 
 
 def test_a_cell_without_mixes_that_satisfy_the_known_rows_is_excluded() -> None:
     """Half of the simplex is forbidden, so half of the cells are empty: one cut, and the search is over."""
-    stated = Stated(
+    evidence = make_evidence(
         mu=np.zeros(2),
         rows=np.array([[1.0, -0.9], [-1.0, -1.0]]),
         mu_var=np.full(2, 0.01),
         row_var=np.array([[0.0, 0.0], [0.01, 0.01]]),
         known=np.array([True, False]),
-        answer=np.array([0.2, 0.8]),
-        r=0.5,
+        centre=np.array([0.2, 0.8]),
+        tolerance=0.5,
     )
-    for kind in (TOGETHER, FIXED):
-        case = Case(make_evidence(stated, kind), stated.answer, np.array([0.0, 1.0]))
-        assert search_exactly(case)[0] == CERTIFIED
+    case = Case(evidence, np.array([0.0, 1.0]))
+    assert search_exactly(case)[0] == CERTIFIED
 
 
 def test_an_answer_of_one_arm_is_resolved_beside_a_known_row() -> None:
@@ -237,33 +169,34 @@ def test_an_answer_of_one_arm_is_resolved_beside_a_known_row() -> None:
         rows = rng.normal(size=(1, n_arms))
         rows[0, 0] = -1.0
         arm = np.eye(n_arms)[0]
-        stated = Stated(
+        evidence = make_evidence(
             0.1 * rng.normal(size=n_arms),
             rows,
             1.0 / rng.uniform(10.0, 100.0, size=n_arms),
             np.zeros((1, n_arms)),
             np.ones(1, dtype=np.bool_),
-            answer=arm,
-            r=0.4,
+            centre=arm,
+            tolerance=0.4,
         )
-        for kind in (TOGETHER, FIXED):
-            assert search_exactly(Case(make_evidence(stated, kind), arm, arm))[0] == CERTIFIED
+        assert search_exactly(Case(evidence, arm))[0] == CERTIFIED
 
 
 def test_a_witness_exactly_at_the_threshold_is_written() -> None:
     equal, nothing = np.array([0.5, 0.5]), np.zeros((0, 2))
-    stated = Stated(np.zeros(2), nothing, np.ones(2), nothing, np.zeros(0, dtype=np.bool_), equal, r=1.0)
-    case = Case(make_evidence(stated), equal, equal)
+    evidence = make_evidence(
+        np.zeros(2), nothing, np.ones(2), nothing, np.zeros(0, dtype=np.bool_), centre=equal, tolerance=1.0
+    )
+    case = Case(evidence, equal)
     outcome, _, value, q = decide(case, float(witness_values(case, np.eye(2))[0]))
     assert outcome == WITNESS
     check_witness(case, q, value)
 
 
-@EVIDENCE
-def test_searches_cut_short_claim_only_what_is_certain(flavour: str, kind: str) -> None:
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_searches_cut_short_claim_only_what_is_certain(flavour: str) -> None:
     rng = np.random.default_rng(4)
     claims = 0
-    for case in draw_cases(rng, 400, flavour, kind):
+    for case in draw_cases(rng, 400, flavour):
         outcome, nodes, bound, _ = search_exactly(case, max_nodes=int(rng.integers(1, 25)))
         assert nodes <= 25
         if outcome == UNRESOLVED:
@@ -273,13 +206,12 @@ def test_searches_cut_short_claim_only_what_is_certain(flavour: str, kind: str) 
     assert claims >= 10, "bounds of unfinished searches that claim nothing prove nothing"
 
 
-@RESOLVABLE
-def test_decisions_are_right(flavour: str, kind: str) -> None:
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_decisions_are_right(flavour: str) -> None:
     rng = np.random.default_rng(5)
     outcomes = []
     hard = 0
-    n = 200 if kind == "mixed" else 400
-    for case in draw_cases(rng, n, flavour, kind):
+    for case in draw_cases(rng, 400, flavour):
         least, _ = search_densely(rng, case)
         if not np.isfinite(least) or least <= 1e-9:
             continue
@@ -294,9 +226,9 @@ def test_decisions_are_right(flavour: str, kind: str) -> None:
         elif case.evidence.known.size <= 3 and abs(threshold / least - 1.0) >= 0.02:
             hard += 1
         outcomes.append(outcome)
-    assert outcomes.count(CERTIFIED) >= 0.15 * n
-    assert outcomes.count(WITNESS) >= 0.15 * n
-    assert hard <= 0.01 * n
+    assert outcomes.count(CERTIFIED) >= 60
+    assert outcomes.count(WITNESS) >= 60
+    assert hard <= 3
 
 
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 30.0, 1e3, 1e5])
@@ -304,7 +236,8 @@ def test_bad_prices_never_certify_what_is_false(penalty: float) -> None:
     """The penalty steers the linear programs that look for better witnesses."""
     rng = np.random.default_rng(6)
     for k in range(350):
-        case = any_case(rng, k, *draw_shape(rng))
+        n_arms, d = draw_shape(rng)
+        case = draw_case(rng, n_arms, d, FLAVOURS[k % len(FLAVOURS)])
         least, _ = search_densely(rng, case, n=200, rounds=8)
         outcome, _, bound, _ = search_exactly(case, penalty=penalty, max_nodes=300)
         if outcome != WITNESS:
@@ -315,25 +248,24 @@ def test_bad_prices_never_certify_what_is_false(penalty: float) -> None:
 
 def spoil_prices(rng: Generator, how: str) -> Any:
     """A stand-in for the tangent whose prices y and shares theta are wrong."""
-    compiled: Any = cuts.write_tangent
+    compiled: Any = branch._write_tangent
 
-    def write_tangent(scale: float, parts: Any, look: Any) -> float:
-        here = float(compiled(scale, parts, look))
+    def write_tangent(cut: float, cuts: Any, look: Any) -> float:
+        compiled(cut, cuts, look)
         y = np.divide(2.0 * look.tolls, look.prices, out=look.prices.copy(), where=look.tolls > 0.0)
         share = np.divide(look.prices, y, out=np.zeros(y.size), where=y > 0.0)
-        known, together = parts.softness > 0.0, parts.terms.cut == 0.0
         if how == "noisy":
             y *= np.exp(0.3 * rng.normal(size=y.size))
         elif how == "random":
             y *= rng.exponential(size=y.size) * 10.0 ** rng.uniform(-1.0, 1.0, size=y.size)
             share = rng.random(y.size)
-            share /= share[~known].sum()
         else:
             y[1:] = 0.0
-        share = np.where(known | together, 1.0, share)
+        known = cuts.softness > 0.0
+        share = np.where(known | (cuts.floors == 0.0), 1.0, share)
         look.prices[:] = share * y
         look.tolls[:] = np.where(known, 0.0, 0.5 * share * y**2)
-        return here
+        return float((1.0 - share) @ cuts.floors)
 
     return write_tangent
 
@@ -342,21 +274,21 @@ def spoil_prices(rng: Generator, how: str) -> Any:
 def test_an_inexact_inner_solve_never_certifies_what_is_false(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     searcher: Any = search_witness
-    for module, name in ((cuts, "bound_box"), (cuts, "move_shares"), (search, "_examine")):
-        monkeypatch.setattr(module, name, getattr(module, name).py_func)
-    monkeypatch.setattr(search, "bound_box", cuts.bound_box)
-    monkeypatch.setattr(cuts, "write_tangent", spoil_prices(rng, how))
+    for name in ("_bound_box", "_move_shares"):
+        monkeypatch.setattr(branch, name, getattr(branch, name).py_func)
+    monkeypatch.setattr(branch, "_write_tangent", spoil_prices(rng, how))
     certified = 0
     for k in range(40):
-        case = any_case(rng, k, int(rng.integers(2, 5)), int(rng.integers(1, 4)))
+        n_arms, d = int(rng.integers(2, 5)), int(rng.integers(1, 4))
+        case = draw_case(rng, n_arms, d, FLAVOURS[k % len(FLAVOURS)])
         least, _ = search_densely(rng, case, n=200, rounds=8)
         if not np.isfinite(least) or least <= 0.0:
             continue
-        outcome, _, bound, _ = search_exactly(case, max_nodes=100, searcher=searcher.py_func)
+        outcome, _, bound, _ = search_exactly(case, max_nodes=100, search=searcher.py_func)
         if outcome != WITNESS:
             assert bound <= just_above(least)
-        assert decide(case, 1.001 * least, max_nodes=60, searcher=searcher.py_func)[0] != CERTIFIED
-        certified += decide(case, 0.3 * least, max_nodes=60, searcher=searcher.py_func)[0] == CERTIFIED
+        assert decide(case, 1.001 * least, max_nodes=60, search=searcher.py_func)[0] != CERTIFIED
+        certified += decide(case, 0.3 * least, max_nodes=60, search=searcher.py_func)[0] == CERTIFIED
     assert certified >= 3
 
 
@@ -372,7 +304,7 @@ def check_same(case: Case, other: Case, penalty: float) -> bool:
     if outcome != CERTIFIED or not 0.0 < bound < np.inf:
         return False
     again, _, other_bound, _ = search_exactly(other, penalty)
-    if again == UNRESOLVED and case.evidence.known.any():
+    if again == UNRESOLVED and (case.evidence.known.any() or case.evidence.terms.spread > 0.0):
         return False  # the cases that are hard, see test_few_arms_and_rows_are_resolved
     assert again == CERTIFIED
     assert (1.0 - ACCURACY) * bound * (1.0 - 1e-6) <= other_bound <= bound / (1.0 - ACCURACY) * (1.0 + 1e-6)
@@ -382,7 +314,7 @@ def check_same(case: Case, other: Case, penalty: float) -> bool:
 
 
 def permute(rng: Generator, case: Case) -> tuple[Case, float]:
-    n_arms, d = case.shape
+    d, n_arms = case.evidence.rows.shape
     return case.permuted(rng.permutation(n_arms), rng.permutation(d)), PENALTY
 
 
@@ -408,7 +340,6 @@ def test_order_and_units_do_not_matter(
     compared = 0
     for k in range(cases):
         n_arms, d = draw_shape(rng)
-        # One variant: what a witness is worth by several, away from the threshold, is a matter of which is looked at.
-        case = any_case(rng, k, n_arms, min(d, 3), most_variants=1)
+        case = draw_case(rng, n_arms, min(d, 3), FLAVOURS[k % len(FLAVOURS)])
         compared += check_same(case, *restate(rng, case))
     assert compared >= least

@@ -21,8 +21,6 @@ from polyarm.environments.instances import instance_names
 #: The smallest r, as multiples of an instance's own, at which a run stops within five seconds; 1 where none is given.
 SMALLEST = {"figure1": 2.0, "figure2": 2.0, "setup1-hard": 2.0}
 POOLED = {"certificate": "pooled"}
-#: Instances whose noise is declared.
-DECLARED = [name for name in instance_names() if load_instance(name).draw is None]
 
 
 def stop(name: str, factor: float, settings: dict[str, Any], seed: int) -> Session:
@@ -41,7 +39,7 @@ def check(session: Session, path: Path) -> None:
     assert result.proved
 
 
-@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize("name", instance_names())
 def test_the_certificate_of_every_instance_is_verified(name: str, tmp_path: Path) -> None:
     for seed in range(3):
         check(stop(name, SMALLEST.get(name, 1.0), {}, seed), tmp_path / "c.json")
@@ -49,7 +47,7 @@ def test_the_certificate_of_every_instance_is_verified(name: str, tmp_path: Path
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("settings", [{}, POOLED], ids=["blocks", "pooled"])
+@pytest.mark.parametrize("settings", [{}, POOLED], ids=["averaged", "pooled"])
 @pytest.mark.parametrize("name", instance_names())
 def test_the_certificate_of_every_instance_at_its_own_r_is_verified(
     name: str, settings: dict[str, Any], tmp_path: Path
@@ -61,7 +59,7 @@ def test_the_certificate_of_every_instance_at_its_own_r_is_verified(
 def test_what_verification_does_not_confirm_is_not_called_proved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = Verification(("sums: differ",), None, None)
+    refused = Verification(("sums: differ",), False, None)
     monkeypatch.setattr(certificate_module, "verify_certificate", lambda _: refused)
     with pytest.raises(CertificateError, match="sums: differ"):
         write_certificate(stop("setup2-easy", 20.0, {}, 0), tmp_path / "c.json")

@@ -12,22 +12,21 @@ from polyarm.engine import session as session_module
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import load_instance
 from polyarm.stops.blocks import BlocksStop, take_next
-from polyarm.stops.certified import CertifiedStop, Watch
+from polyarm.stops.certified import CertifiedStop
 from polyarm.stops.planned import PlannedBlocks, PooledStop
 
 _PLACES = [
-    ("blocks", BlocksStop, "_try_starts"),
-    ("blocks", Watch, "find_cautious"),
-    ("blocks", PlannedBlocks, "_respond"),
-    ("blocks", PlannedBlocks, "_follow"),
-    ("blocks", PlannedBlocks, "_fix_answer"),
+    ("averaged", BlocksStop, "_try_starts"),
+    ("averaged", CertifiedStop, "review"),
+    ("averaged", PlannedBlocks, "_follow_plan"),
+    ("averaged", PlannedBlocks, "_fix_answer"),
     ("pooled", PooledStop, "plan"),
     ("pooled", CertifiedStop, "_try_to_stop"),
 ]
 
 
 def _explore(certificate: str) -> Exploration:
-    instance = load_instance("router-gaussian").with_problem(r=0.1)
+    instance = load_instance("router").with_problem(r=0.2)
     return Exploration(*plan_run(instance, "certex", {"certificate": certificate}), seed=0)
 
 
@@ -58,32 +57,32 @@ def test_an_interrupted_look_changes_nothing(
     assert explored.session.state_dict() == expected.session.state_dict()
 
 
-def _tell_first_block(session: Session) -> Session:
+def _ask_all(session: Session) -> list[int]:
     costs = [constraint.bound for constraint in session.problem.constraints]
     for arm in session.ask_batch():
         session.tell(arm, 0.5, costs)
-    return session
+    return session.ask_batch()
 
 
 def test_an_interrupted_batch_is_handed_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, session = (_tell_first_block(_explore("blocks").session) for _ in range(2))
-    batch = expected.ask_batch()
+    expected, session = _explore("averaged").session, _explore("averaged").session
+    batch = _ask_all(expected)
     taken: list[int] = []
 
     def interrupt(block: Any) -> int:
         taken.append(int(take_next(block)))
-        if len(taken) == 8:
+        if len(taken) == 20:
             raise KeyboardInterrupt
         return taken[-1]
 
     monkeypatch.setattr(session_module, "take_next", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        session.ask_batch()
+        _ask_all(session)
     assert session.ask_batch() == batch
 
 
 def test_an_outcome_that_went_missing_is_no_proof() -> None:
-    session = _explore("blocks").session
+    session = _explore("averaged").session
     session.ask_batch()
     assert session._block is not None
     session._block.waiting[:] = 0.0

@@ -18,7 +18,7 @@ CERTIFIED: list[tuple[str, dict[str, Any]]] = [
     ("lagex", {"stopping": "certified"}),
     ("uniform", {"stopping": "certified"}),
     ("certex", {"certificate": "pooled"}),
-    ("certex", {"certificate": "blocks"}),
+    ("certex", {"certificate": "averaged"}),
 ]
 
 

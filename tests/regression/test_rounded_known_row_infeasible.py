@@ -8,9 +8,9 @@ import numpy as np
 from scipy import stats
 
 from contract.suitable import make_instance
-from oracle.joint import Stated, make_evidence
+from oracle.joint import make_evidence
 from polyarm import make_explorer
-from polyarm.certify.evidence import FIXED, witness_value
+from polyarm.certify.evidence import witness_value
 from polyarm.certify.search import CERTIFIED, Task, make_search_work, search_witness
 from polyarm.round import INFEASIBLE
 
@@ -38,17 +38,15 @@ def test_the_search_without_rewards_forgives_round_off() -> None:
     rng = np.random.default_rng(1)
     mix = np.array([1.0, 0.0, 0.0])
     for _ in range(200):
-        stated = Stated(
+        evidence = make_evidence(
             mu=np.zeros(3),
             rows=np.array([[5.6e-17, 1.0, 1.0], [0.05, *rng.normal(size=2)]]),
-            mu_var=np.ones(3),
+            mu_var=np.zeros(3),
             row_var=np.vstack([np.zeros(3), 1.0 / rng.uniform(10.0, 1000.0, size=3)]),
             known=np.array([True, False]),
-            answer=np.full(3, 1.0 / 3.0),
-            r=0.0,
+            centre=np.full(3, 1.0 / 3.0),
+            tolerance=0.0,
         )
-        evidence = make_evidence(stated, FIXED)
-        evidence.variants[0] = 0  # as the proof of infeasibility leaves the reward out
         threshold = 1.5 * witness_value(evidence, mix)
         task = Task(threshold, 0.0, threshold, 200.0, 500)
         outcome, _, _ = search_witness(evidence, task, make_search_work(3, 2), np.zeros(3))

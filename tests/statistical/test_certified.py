@@ -38,26 +38,26 @@ def test_certified_answers_are_feasible_and_r_optimal(explorer: str, how: dict[s
     assert sum(not run.correct for run in cell.runs) <= 5
 
 
-BY_BLOCKS = [("setup2-easy", 0.4), ("setup2-hard", 0.4), ("imdb", 0.8), ("edge", 0.5)]
+AVERAGED = [("setup2-easy", 0.4), ("setup2-hard", 0.4), ("imdb", 0.8), ("edge", 0.5)]
 
 
-@pytest.mark.parametrize(("instance", "r"), BY_BLOCKS)
-def test_answers_by_blocks_err_in_at_most_delta_of_the_runs(instance: str, r: float) -> None:
+@pytest.mark.parametrize(("instance", "r"), AVERAGED)
+def test_averaged_answers_err_in_at_most_delta_of_the_runs(instance: str, r: float) -> None:
     """A large delta and short runs, where an error would show first."""
-    count_errors_by_blocks(instance, r, runs=500)
+    count_averaged_errors(instance, r, runs=500)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("instance", "r"), BY_BLOCKS)
-def test_answers_by_blocks_err_in_at_most_delta_of_many_runs(instance: str, r: float) -> None:
-    count_errors_by_blocks(instance, r, runs=2000)
+@pytest.mark.parametrize(("instance", "r"), AVERAGED)
+def test_averaged_answers_err_in_at_most_delta_of_many_runs(instance: str, r: float) -> None:
+    count_averaged_errors(instance, r, runs=2000)
 
 
-def count_errors_by_blocks(instance: str, r: float, runs: int) -> None:
+def count_averaged_errors(instance: str, r: float, runs: int) -> None:
     delta = 0.3
     rows = [{"name": "price", "bound": 0.5, "std": 1.0}]
     # Two arms just on either side of the budget, and r hardly larger than what the safe one gives up.
-    edge = make_instance([1.0, 0.6], [[0.8, 0.2]], rows)
+    edge = make_instance([1.0, 0.6], [[0.8, 0.2]], rows, noise="independent")
     cell = simulate(
         edge if instance == "edge" else instance, "certex", seeds=runs, settings={"delta": delta, "r": r}
     ).cells[0]
@@ -68,9 +68,9 @@ def count_errors_by_blocks(instance: str, r: float, runs: int) -> None:
 
 
 def test_noise_that_is_the_same_in_reward_and_costs_of_a_pull() -> None:
-    """One draw moves reward and both costs together: every coordinate stands alone, so no correlation matters."""
+    """One draw moves reward and both costs together: what noise = correlated, the default of a problem, is for."""
     base = load_instance("setup2-easy")
-    problem = base.problem.replace(r=0.4, delta=0.1)
+    problem = base.problem.replace(noise="correlated", r=0.4, delta=0.1)
     instance = Instance("correlated", "", problem, base.mu, base.A)
     plan = make_plan("certex", problem, {})
     errors = 0
@@ -87,7 +87,7 @@ def test_noise_that_is_the_same_in_reward_and_costs_of_a_pull() -> None:
 def test_no_false_alarm_on_a_tight_feasible_problem() -> None:
     """Only the first arm is feasible, and barely: INFEASIBLE would be wrong."""
     rows = [{"name": "price", "bound": 0.5, "std": 1.0}]
-    instance = make_instance([1.0, 2.0], [[0.5, 1.5]], rows, r=0.1)
+    instance = make_instance([1.0, 2.0], [[0.5, 1.5]], rows, noise="independent", r=0.1)
     cell = simulate(instance, "certex", seeds=100, horizon=1500).cells[0]
     assert_error_rate(sum(run.status == "INFEASIBLE" for run in cell.runs), 100, 0.1)
 

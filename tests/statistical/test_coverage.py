@@ -41,7 +41,7 @@ def covers_always(instance: Instance, seed: int) -> bool:
     noise = np.random.default_rng(seed).standard_normal((SWEEPS, 3, 2))
     for sweep in range(SWEEPS):
         for arm in range(3):
-            costs = world.means[1:, arm] + world.spreads[1:, arm] * noise[sweep, arm]
+            costs = world.cost_means[:, arm] + world.cost_std[:, arm] * noise[sweep, arm]
             record(estimates, model, arm, 0.0, costs)
         write_widths(ARM, estimates, model, np.full(3, 1 / 3), widths)
         write_shifted(estimates.columns, widths, -1.0, lower)

@@ -31,21 +31,6 @@ def make_problem(**changes: Any) -> Problem:
     return Problem(**{**stated, **changes})
 
 
-def ranged(**changes: Any) -> Problem:
-    """Rewards in [0, 1], prices in [0, 20], latencies of a declared std."""
-    stated: dict[str, Any] = {
-        "arms": ["small", "medium", "large"],
-        "reward_range": (0.0, 1.0),
-        "delta": 0.1,
-        "r": 0.1,
-        "constraints": [
-            {"name": "price", "bound": 4.0, "range": (0.0, 20.0)},
-            {"name": "latency", "bound": 0.5, "std": 0.2},
-        ],
-    }
-    return Problem(**{**stated, **changes})
-
-
 def outcome(arm: int, k: int) -> tuple[float, dict[str, float]]:
     """What the k-th ask of an arm gives, from 0."""
     noise = np.random.default_rng([arm, k]).standard_normal(3)

@@ -1,4 +1,4 @@
-"""The planner of the pooled certificate: slopes against finite differences, and what a climb may and may not do."""
+"""The planner: slopes against finite differences, and what a climb may and may not do."""
 
 import itertools
 from collections.abc import Callable
@@ -10,14 +10,13 @@ import pytest
 from oracle.joint import draw_mixes
 from oracle.records import spoil
 from oracle.reference import BoolArray, FloatArray, Generator
-from polyarm.accounts import KNOWN
-from polyarm.certify.pooled import PROVED, Estimated, Pricing, declared_noise, make_pricing, make_worth, weigh_pulls
+from polyarm.certify.pooled import Pricing, make_pricing, make_worth, weigh_pulls
 from polyarm.certify.witnesses import Pool, add_witness, make_pool
 from polyarm.families.family import make_family
 from polyarm.model import Model
 from polyarm.planner import improve
 from polyarm.planner.improve import Effort, climb, fresh_steps
-from polyarm.planner.objective import PlanWork, Scene, activate, evaluate, make_plan_work
+from polyarm.planner.objective import PlanWork, Scene, activate, evaluate, forget, make_memory, make_plan_work
 
 SHARPNESS = 25.0
 FLOOR = 1e-4
@@ -50,9 +49,6 @@ def make_model(rows: FloatArray, known: BoolArray, reward_noise: FloatArray, row
     """A problem whose rows are already in units of their noise, with bounds of zero."""
     d, n_arms = rows.shape
     return Model(
-        accounts=np.r_[0, np.where(known, KNOWN, 0)],
-        low=np.full((1 + d, n_arms), -np.inf),
-        high=np.full((1 + d, n_arms), np.inf),
         family=make_family("gaussian", n_arms, tuple(np.sqrt(reward_noise).tolist())),
         known=known,
         known_rows=np.where(known[:, None], rows, 0.0),
@@ -63,14 +59,18 @@ def make_model(rows: FloatArray, known: BoolArray, reward_noise: FloatArray, row
         known_set=np.vstack([np.ones(n_arms), rows[known]]),
         reward_noise=reward_noise,
         row_noise=row_noise,
+        independent=False,
         delta=0.1,
         r=r,
     )
 
 
 def make_scene(mu: FloatArray, rows: FloatArray, model: Model, pool: Pool, pricing: Pricing) -> Scene:
-    """What is planned by these estimates."""
-    return Scene(Estimated(mu, rows, declared_noise(model)), model, pool, pricing)
+    """A scene in which the whole exploration is to be planned."""
+    d, n_arms = rows.shape
+    scene = Scene(mu, rows, model, pool, pricing, make_memory(n_arms, d))
+    forget(scene)
+    return scene
 
 
 def draw_plan(rng: Generator, share_known: float = 0.0, proved: bool = True) -> Plan:
@@ -89,44 +89,60 @@ def draw_plan(rng: Generator, share_known: float = 0.0, proved: bool = True) -> 
         if (rows[known] @ mix <= 0.0).all():
             add_witness(pool, mix.copy())
     n_known = int(known.sum())
-    pricing = make_pricing(proved, float(10.0 ** rng.uniform(0.0, 2.0)), 0.1, n_arms, n_known, d - n_known)
+    pricing = make_pricing(proved, float(10.0 ** rng.uniform(0.0, 2.0)), 0.1, n_arms, n_known, d - n_known, False)
     model = make_model(rows, known, rng.uniform(0.3, 2.0, size=n_arms), row_noise, r)
     scene = make_scene(mu, rows, model, pool, pricing)
     allocation = rng.dirichlet(np.full(n_arms, 3.0)) + 0.01
     total = float(10.0 ** rng.uniform(2.0, 4.0))
+    if not proved and rng.random() < 0.5:
+        remember(rng, scene, total, answer)
     return Plan(scene, total, allocation / allocation.sum(), answer)
 
 
-def cut_values(scene: Scene, pulls: FloatArray, answer: FloatArray, charged: FloatArray | None = None) -> FloatArray:
-    """f_k / beta_k of every unknown row and every witness of the pool, by the formulas.
+def remember(rng: Generator, scene: Scene, total: float, answer: FloatArray) -> None:
+    """Fix a first part of the exploration: a few blocks with answers and allocations of their own."""
+    memory, model, (d, n_arms) = scene.memory, scene.model, scene.rows.shape
+    share = float(rng.uniform(0.2, 0.9))
+    v, u, z = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
+    for _ in range(3):
+        spread = (1.0 - share) / 3.0 / (total * (rng.dirichlet(np.full(n_arms, 3.0)) + 0.01))
+        given = rng.dirichlet(50.0 * answer + 0.1)
+        v, u, z = v + spread, u + spread * given, z + spread * given**2
+    memory.terms.share = share
+    memory.terms.earned = float((1.0 - share) * scene.mu @ answer)
+    memory.terms.settled = float(model.reward_noise @ z)
+    memory.terms.floor = float(rng.uniform(0.0, 1.0))
+    memory.spreads[:], memory.cross[:] = v, u
+    memory.means[:] = scene.mu + 0.05 * rng.normal(size=n_arms)
+    memory.slacks[:] = -(1.0 - share) * (scene.rows @ answer)
+    memory.bases[:] = model.row_noise @ z
+    memory.rows[:] = scene.rows + 0.05 * rng.normal(size=(d, n_arms))
 
-    With `charged` pulls, rows at a witness are charged as after these, and for the pulls of every arm that have come on
-    top: what the planner takes for their slope, though only the dearest arms count.
-    """
-    worth, model, mu, rows = make_worth(pulls.size), scene.model, scene.estimated.mu, scene.estimated.rows
+
+def cut_values(scene: Scene, pulls: FloatArray, answer: FloatArray) -> FloatArray:
+    """f_k / beta_k of every unknown row and every witness of the pool, by the formulas."""
+    worth, model, memory = make_worth(pulls.size), scene.model, scene.memory
     weigh_pulls(scene.pricing, pulls, worth)
-    effective, unknown, thresholds = worth.effective, ~model.known, worth.thresholds
-    row_threshold = float(thresholds.row)
-    if charged is not None:
-        before = make_worth(pulls.size)
-        weigh_pulls(scene.pricing, charged, before)
-        row_threshold = float(before.thresholds.row + thresholds.cost - before.thresholds.cost)
-    slack = np.maximum(-(rows[unknown] @ answer), 0.0)
-    costs = slack**2 / (2.0 * (model.row_noise[unknown] / effective) @ answer**2) / thresholds.cost
+    effective, unknown = worth.effective, ~model.known
+    share, earned, base, floor = memory.terms.share, memory.terms.earned, memory.terms.settled, memory.terms.floor
+    v, u = memory.spreads, memory.cross
+    slacks, bases = memory.slacks[unknown], memory.bases[unknown]
+    slack = np.maximum(slacks - share * (scene.rows[unknown] @ answer), 0.0)
+    row_spread = bases + share * (model.row_noise[unknown] / effective) @ answer**2
+    costs = slack**2 / (2.0 * row_spread) / worth.thresholds.cost
     mixes = scene.pool.mixes[: scene.pool.size[0]]
-    gap = np.maximum(model.r + mu @ answer - mixes @ mu, 0.0)
-    spread = (mixes - answer) ** 2 @ (model.reward_noise / effective)
-    parts = [gap**2 / (2.0 * np.maximum(spread, 1e-30)) / thresholds.reward]
+    gap = np.maximum(model.r + earned + share * (scene.mu @ answer) - mixes @ memory.means, 0.0)
+    spread = base + (mixes**2 * v - 2.0 * mixes * u + share * (mixes - answer) ** 2 / effective) @ model.reward_noise
+    values = gap**2 / np.maximum(spread, 1e-30)
     for i in np.flatnonzero(unknown):
-        spread = mixes**2 @ (model.row_noise[i] / effective)
-        parts.append(np.maximum(mixes @ rows[i], 0.0) ** 2 / (2.0 * spread) / row_threshold)
-    alone = scene.pricing.kind == PROVED
-    return np.concatenate([costs, np.max(parts, axis=0) if alone else np.sum(parts, axis=0)])
+        spread = mixes**2 @ (model.row_noise[i] * (v + share / effective))
+        values += np.maximum(np.maximum(mixes @ memory.rows[i], 0.0) ** 2 / spread, 2.0 * floor)
+    return np.concatenate([costs, 0.5 * values / worth.thresholds.reward])
 
 
-def soft_minimum(scene: Scene, pulls: FloatArray, answer: FloatArray, charged: FloatArray | None = None) -> float:
+def soft_minimum(scene: Scene, pulls: FloatArray, answer: FloatArray) -> float:
     """-log(sum of value^-sharpness) / sharpness."""
-    logs = -SHARPNESS * np.log(np.maximum(cut_values(scene, pulls, answer, charged), 1e-300))
+    logs = -SHARPNESS * np.log(np.maximum(cut_values(scene, pulls, answer), 1e-300))
     return -float(np.logaddexp.reduce(logs)) / SHARPNESS
 
 
@@ -202,8 +218,8 @@ def test_elasticities_agree_with_finite_differences(proved: bool, share_known: f
         elasticity = write_at(plan, improve._write_elasticities)
         for a, change in enumerate(1e-5 * np.eye(plan.answer.size)):
             slope = (
-                soft_minimum(plan.scene, plan.pulls * np.exp(change), plan.answer, plan.pulls)
-                - soft_minimum(plan.scene, plan.pulls * np.exp(-change), plan.answer, plan.pulls)
+                soft_minimum(plan.scene, plan.pulls * np.exp(change), plan.answer)
+                - soft_minimum(plan.scene, plan.pulls * np.exp(-change), plan.answer)
             ) / 2e-5
             if not proved:
                 # The stylised thresholds depend on the total alone, which planning keeps.
@@ -231,7 +247,7 @@ def test_a_climb_keeps_its_promises(proved: bool, share_known: float) -> None:
             assert mix.min() >= 0.0
             assert mix.sum() == pytest.approx(1.0, abs=1e-9)
         assert allocation.min() >= FLOOR / (1.0 + allocation.size * FLOOR) * (1.0 - 1e-9)
-        assert (scene.estimated.rows[scene.model.known] @ answer).max(initial=0.0) <= 1e-9
+        assert (scene.rows[scene.model.known] @ answer).max(initial=0.0) <= 1e-9
         assert least == pytest.approx(after.min(), rel=1e-6), "what is claimed is the minimum over the whole pool"
         # The soft minimum never falls, and lies within log(cuts)/sharpness of the true one.
         assert after.min() >= before.min() * before.size ** (-1.0 / SHARPNESS) * (1.0 - 1e-9)
@@ -252,7 +268,7 @@ def test_with_pulls_made_only_the_answer_moves(share_known: float) -> None:
         assert least == pytest.approx(after.min(), rel=1e-6)
         assert after.min() >= before.min() * before.size ** (-1.0 / SHARPNESS) * (1.0 - 1e-9)
         assert answer.sum() == pytest.approx(1.0, abs=1e-9)
-        assert (plan.scene.estimated.rows[plan.scene.model.known] @ answer).max(initial=0.0) <= 1e-9
+        assert (plan.scene.rows[plan.scene.model.known] @ answer).max(initial=0.0) <= 1e-9
         gains.append(after.min() / before.min())
     assert np.mean(np.array(gains) > 1.0) >= 0.8
 
@@ -285,9 +301,8 @@ def test_the_unit_of_the_reward_does_not_matter() -> None:
         plan = draw_plan(rng, 0.3)
         unit = 2.0 ** int(rng.integers(-6, 7))
         scene, model = plan.scene, plan.scene.model
-        mu, rows = scene.estimated.mu, scene.estimated.rows
-        model = make_model(rows, model.known, unit**2 * model.reward_noise, model.row_noise, unit * model.r)
-        scene = make_scene(unit * mu, rows, model, scene.pool, scene.pricing)
+        model = make_model(scene.rows, model.known, unit**2 * model.reward_noise, model.row_noise, unit * model.r)
+        scene = make_scene(unit * scene.mu, scene.rows, model, scene.pool, scene.pricing)
         least, allocation, answer = run(plan)
         other, other_allocation, other_answer = run(plan._replace(scene=scene))
         assert other == pytest.approx(least, rel=1e-6)
@@ -302,12 +317,12 @@ def test_an_answer_that_breaks_a_row_finds_back() -> None:
         plan = draw_plan(rng)
         if plan.shape[1] == 0:
             continue
-        away = np.eye(plan.shape[0])[int(np.argmax(plan.scene.estimated.rows[0]))]
+        away = np.eye(plan.shape[0])[int(np.argmax(plan.scene.rows[0]))]
         start = 0.05 * plan.answer + 0.95 * away
-        if plan.scene.estimated.rows[0] @ start <= 0.0:
+        if plan.scene.rows[0] @ start <= 0.0:
             continue
         _, _, answer = run(plan._replace(answer=start), iterations=120)
-        back.append((plan.scene.estimated.rows @ answer).max() < 0.0)
+        back.append((plan.scene.rows @ answer).max() < 0.0)
     assert np.mean(back) >= 0.9
 
 
@@ -315,8 +330,8 @@ def test_an_answer_that_breaks_a_known_row_is_not_kept() -> None:
     rows, known = np.array([[0.8, -0.2, -0.2], [-1.0, 0.2, 0.2]]), np.array([True, False])
     row_noise = np.array([[0.0, 0.0, 0.0], [0.01, 0.01, 0.01]])
     model = make_model(rows, known, np.full(3, 0.01), row_noise, 0.5)
-    scene = make_scene(np.zeros(3), rows, model, make_pool(3, 2), make_pricing(True, 1.0, 0.1, 3, 1, 1))
+    scene = make_scene(np.zeros(3), rows, model, make_pool(3, 2), make_pricing(True, 1.0, 0.1, 3, 1, 1, False))
     add_witness(scene.pool, np.array([0.0, 1.0, 0.0]))
     uniform = np.full(3, 1.0 / 3.0)
     _, _, answer = run(Plan(scene, 6.0, uniform, uniform), total=0.0)
-    assert scene.estimated.rows[0] @ answer <= 1e-9
+    assert scene.rows[0] @ answer <= 1e-9

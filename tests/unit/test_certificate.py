@@ -2,8 +2,6 @@
 
 import copy
 import json
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import pytest
 
 from contract.suitable import make_instance
 from polyarm import InvalidInput, NoFeasibleMix, load_instance, make_certificate, make_explorer, verify_certificate
-from polyarm.certify.block_proof import weigh_blocks
 from polyarm.engine.certificate import _checksum, read_certificate
 from polyarm.engine.run import Exploration, plan_run
 from polyarm.environments.instances import Instance
@@ -26,26 +23,9 @@ def explore(instance: Instance, explorer: str = "certex", limit: int = 200_000, 
     return exploration
 
 
-def bounded(**changes: Any) -> Instance:
-    """Outcomes in a range; or, for the explorer, of which nothing is declared."""
-    instance = load_instance("router-bounded")
-    rows = [{**row.model_dump(), **changes} for row in instance.problem.constraints]
-    told = {f"reward_{name}": value for name, value in changes.items()}
-    return replace(instance, problem=instance.problem.replace(constraints=rows, **told))
-
-
-#: A finished exploration for each certificate, and for each way in which variances are known.
-EXPLORATIONS: dict[str, Callable[[], Exploration]] = {
-    "declared": lambda: explore(load_instance("setup2-easy"), r=0.3, delta=0.1),
-    "range": lambda: explore(bounded(), r=0.3, delta=0.1),
-    "estimated": lambda: explore(bounded(range=None), r=0.2, delta=0.1),
-    "pooled": lambda: explore(load_instance("setup2-easy"), r=0.3, delta=0.1, certificate="pooled"),
-}
-
-
-@pytest.fixture(scope="module", params=EXPLORATIONS)
+@pytest.fixture(scope="module", params=["averaged", "pooled"])
 def finished(request: pytest.FixtureRequest) -> Exploration:
-    return EXPLORATIONS[request.param]()
+    return explore(load_instance("setup2-easy"), r=0.3, delta=0.1, certificate=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -56,35 +36,15 @@ def document(finished: Exploration) -> dict[str, Any]:
 def test_a_certificate_holds_and_says_what_was_proved(finished: Exploration, document: dict[str, Any]) -> None:
     result = verify_certificate(document)
     assert result.faults == ()
-    estimated = finished.session.problem.reward_account.kind == "estimated"
-    assert document["kind"] == result.kind == ("asymptotic" if estimated else "proved")
-    assert result.proved == (not estimated)
+    assert result.proved
     assert document["verdict"] == "POLICY"
     assert document["certificate"] == document["settings"]["certificate"]
     assert document["steps"] == finished.session.steps
     assert sum(document["policy"].values()) == pytest.approx(1.0)
     assert all(row["slack_low"] > 0.0 for row in document["constraints"])
-    assert all(row["statistic"] >= document["thresholds"]["answer"] for row in document["constraints"])
-    assert document["reward_test"]["statistic_low"] >= 1.0
+    assert document["reward_test"]["statistic_low"] >= document["thresholds"]["reward"]
     assert document["reward_test"]["witness_value"] >= document["reward_test"]["statistic_low"]
     assert document["value"]["low"] < document["value"]["estimate"] < document["value"]["high"]
-
-
-def test_slack_is_as_low_as_the_evidence_at_the_answer_allows(finished: Exploration, document: dict[str, Any]) -> None:
-    """The largest slack that the evidence supports: a little more, and it would not suffice."""
-    session = finished.session
-    assert session.stop is not None
-    table = session.stop.winning_blocks()
-    if table is None:
-        pytest.skip("no blocks")
-    blocks = weigh_blocks(session.plan.model, session.case.terms.blocks_delta, *table)
-    level = document["thresholds"]["answer"]
-    for i, row in enumerate(document["constraints"]):
-        unit = abs(session.plan.model.factors[i])
-        low = blocks.slack_low(i)
-        assert 0.0 < low / unit <= row["slack_low"] * (1.0 + 1e-9) < row["slack"]
-        assert blocks.answer_evidence(i, low) >= level
-        assert blocks.answer_evidence(i, low * (1.0 + 1e-6)) < level
 
 
 def test_it_survives_a_file(document: dict[str, Any], finished: Exploration, tmp_path: Path) -> None:
@@ -119,21 +79,21 @@ def change(document: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return changed
 
 
+def sampled(document: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Every place, but of the blocks only some."""
+    return [path for k, path in enumerate(numbers(document)) if path[0] != "blocks" or k % 17 == 0]
+
+
 def test_any_change_is_noticed(document: dict[str, Any]) -> None:
-    # Every place, but of the blocks only some.
-    paths = [path for k, path in enumerate(numbers(document)) if path[0] != "blocks" or k % 13 == 0]
-    assert len(paths) > 200
-    for path in paths:
-        assert _checksum(change(document, path)) != document["checksum"] or path == ("checksum",), path
-    for path in paths[:: len(paths) // 25]:
-        assert any(fault.startswith("checksum") for fault in verify_certificate(change(document, path)).faults), path
+    for path in sampled(document):
+        assert not verify_certificate(change(document, path)).valid, path
 
 
 COMPUTED = [
     "certificate",
     "confidence",
     "r",
-    "kind",
+    "proved",
     "steps",
     "thresholds",
     "policy",
@@ -144,98 +104,21 @@ COMPUTED = [
 ]
 
 
-def forge(document: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """Change a place, and write a checksum that matches."""
-    forged = change(document, path)
-    forged["checksum"] = _checksum(forged)
-    return forged
-
-
 def test_a_change_under_a_new_checksum_is_noticed_too(document: dict[str, Any]) -> None:
     """Whatever follows from the statistics is recomputed: a matching checksum does not help a forger."""
-    paths = [path for path in numbers(document) if path[0] in COMPUTED or path[-1] == "told_before"]
-    assert len(paths) > 25
-    for path in paths:
-        assert not verify_certificate(forge(document, path)).valid, path
-
-
-def test_forged_statistics_contradict_each_other_or_the_rest(document: dict[str, Any]) -> None:
-    """Sums must be what the mean distances from the pivots say, and the rest is computed from them."""
-    statistics = document["statistics"]
-    for name in ("pulls", "reward_sums", "cost_sums", "pivots", "first"):
-        for path in numbers(statistics[name], ("statistics", name)):
-            assert not verify_certificate(forge(document, path)).valid, path
-
-
-def test_moments_that_no_outcomes_have_are_refused(document: dict[str, Any]) -> None:
-    places: list[tuple[Any, ...]] = [("statistics",), *([("blocks", 1)] if "blocks" in document else [])]
-    for place in places:
-        for name, value in (("second", 0.0), ("fourth", 0.0), ("third", 1e9), ("third", -1e9)):
-            forged = copy.deepcopy(document)
-            table: Any = forged
-            for key in place:
-                table = table[key]
-            table[name]["costs"]["constraint 1" if "constraint 1" in table[name]["costs"] else "price"][0] = value
+    for path in sampled(document):
+        if path[0] in COMPUTED or path[-1] == "told_before" or "counts" in path:
+            forged = change(document, path)
             forged["checksum"] = _checksum(forged)
-            assert any("no outcomes can give" in fault for fault in verify_certificate(forged).faults), (place, name)
+            assert not verify_certificate(forged).valid, path
 
 
-def matters(document: dict[str, Any], path: tuple[Any, ...]) -> bool:
-    """Whether a number of the tables decides something that the certificate states, for a row at the answer at least.
-
-    What is fixed but never met, such as precisions of claims that are far from deciding, may be anything.
-    """
-    if path[0] == "start":
-        arm = path[-1] if isinstance(path[-1], int) else 0
-        weighty = document["start"]["anchor"][arm] > 0.05
-        return path[1] in ("number", "told_before") or (
-            weighty and path[1:3] in (("anchor", arm), ("precision", "costs"))
-        )
-    block = document["blocks"][path[1]]
-    if path[2] in ("told_before", "counts"):
-        return True
-    if not isinstance(path[-1], int) or block["answer"][path[-1]] < 0.05:
-        return False
-    learned = document["problem"]["reward_std"] is None
-    return path[2] == "answer" or (path[3] == "costs" and path[2] in ("guesses", "first", *(["second"] * learned)))
-
-
-def test_forged_tables_do_not_match_what_is_stated(document: dict[str, Any]) -> None:
-    if "blocks" not in document:
-        pytest.skip("no blocks")
-    places = {name: numbers(document[name], (name,)) for name in ("start", "blocks")}
-    chosen = [path for name in places for path in places[name] if matters(document, path)]
-    assert len(chosen) > 100
-    for path in [*chosen[:20], *chosen[20::7]]:
-        assert not verify_certificate(forge(document, path)).valid, path
-
-
-def test_worse_rewards_of_the_blocks_prove_nothing(document: dict[str, Any]) -> None:
-    """The reward of single arms may decide nothing that is stated; that of the answer does."""
-    if "blocks" not in document:
-        pytest.skip("no blocks")
-    worse, noisier = copy.deepcopy(document), copy.deepcopy(document)
-    for block in worse["blocks"]:
-        guesses = block["guesses"]["reward"]  # so much worse that means stay within a declared range
-        block["guesses"]["reward"] = [x - 0.3 * share for x, share in zip(guesses, block["answer"], strict=True)]
-    for block in noisier["blocks"]:
-        block["second"]["reward"] = [x + 100.0 for x in block["second"]["reward"]]
-        block["fourth"]["reward"] = [x + 1e5 for x in block["fourth"]["reward"]]
-    for forged in (worse, noisier):
-        forged["checksum"] = _checksum(forged)
-    assert any("do not pass the test" in fault for fault in verify_certificate(worse).faults)
-    if document["problem"]["reward_std"] is None:  # otherwise what was measured of the variance does not matter
-        assert any("do not pass the test" in fault for fault in verify_certificate(noisier).faults)
-
-
-def test_means_outside_a_declared_range_are_refused(document: dict[str, Any]) -> None:
-    if "blocks" not in document or document["problem"]["reward_range"] is None:
-        pytest.skip("no range")
+@pytest.mark.parametrize("name", ["pulls", "reward_sums"])
+def test_forged_statistics_do_not_match_the_rest(document: dict[str, Any], name: str) -> None:
     forged = copy.deepcopy(document)
-    forged["blocks"][1]["guesses"]["reward"][0] -= 1.0
+    forged["statistics"][name][0] += 50
     forged["checksum"] = _checksum(forged)
-    says = "blocks.1: mean rewards outside their declared range, which no outcomes can give"
-    assert says in verify_certificate(forged).faults
+    assert not verify_certificate(forged).valid
 
 
 def test_a_mix_that_the_statistics_do_not_support_is_refused(document: dict[str, Any]) -> None:
@@ -243,12 +126,12 @@ def test_a_mix_that_the_statistics_do_not_support_is_refused(document: dict[str,
     arms = list(forged["policy"])
     forged["policy"] = {arm: float(arm == arms[0]) for arm in arms}
     forged["checksum"] = _checksum(forged)
-    says = "policy.arm" if "blocks" in document else "do not pass the test"
+    says = "policy.arm" if document["certificate"] == "averaged" else "do not pass the test"
     assert any(says in fault for fault in verify_certificate(forged).faults)
 
 
 def test_a_block_planned_with_its_own_outcomes_is_refused(document: dict[str, Any]) -> None:
-    if "blocks" not in document:
+    if document["certificate"] != "averaged":
         pytest.skip("no blocks")
     forged = copy.deepcopy(document)
     forged["blocks"][3]["told_before"] += 1
@@ -258,7 +141,7 @@ def test_a_block_planned_with_its_own_outcomes_is_refused(document: dict[str, An
 
 def test_blocks_left_out_are_noticed(document: dict[str, Any]) -> None:
     """The blocks of a start are all or nothing: leaving out those that look bad would be choosing by outcome."""
-    if "blocks" not in document:
+    if document["certificate"] != "averaged":
         pytest.skip("no blocks")
     for left_out in (0, 2, -1):
         forged = copy.deepcopy(document)
@@ -302,15 +185,8 @@ def test_stylised_thresholds_prove_nothing() -> None:
     session = explore(load_instance("setup2-easy"), r=0.3, thresholds="stylised").session
     result = verify_certificate(make_certificate(session).document)
     assert result.valid
-    assert (result.kind, result.proved) == ("stylised", False)
+    assert not result.proved
     assert session.recommend().claims.proved == ()
-
-
-def test_old_certificates_are_refused_by_their_format(document: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "old.json"
-    path.write_text(json.dumps({**document, "format": "polyarm-certificate-4"}))
-    with pytest.raises(InvalidInput, match="expected format 'polyarm-certificate-5', got 'polyarm-certificate-4'"):
-        read_certificate(path)
 
 
 def test_there_is_no_certificate_without_a_certified_stop() -> None:
@@ -320,24 +196,17 @@ def test_there_is_no_certificate_without_a_certified_stop() -> None:
         make_certificate(explore(load_instance("setup2-easy"), "uniform", limit=50).session)
 
 
-def test_an_infeasible_problem_is_proved_so_and_a_hint_says_which_rows_are_suspected() -> None:
+def test_an_infeasible_problem_is_proved_so_and_the_rows_in_conflict_are_named() -> None:
     rows = [*ROWS, {"name": "idle", "bound": 5.0, "std": 1.0}]
     costs = [[1.0, 0.2, 0.3], [0.1, 1.0, 0.9], [0.0, 0.0, 0.0]]  # price + size is at least 1.1 for every arm
-    instance = make_instance([1.0, 0.5, 0.2], costs, rows)
+    instance = make_instance([1.0, 0.5, 0.2], costs, rows, noise="independent")
     run = explore(instance)
     assert run.record().status == "INFEASIBLE"
     assert run.record().correct
     certificate = make_certificate(run.session)
     assert certificate.verdict == "INFEASIBLE"
     assert certificate.policy is None
-    assert set(certificate.document["suspected_conflict"]) == {"price", "size"}
-    claim = run.session.claim_infeasible()
-    assert claim.proved
-    assert all(name in claim.text for name in ("price", "size", "idle")), "only all together are proved to contradict"
-    assert run.session.hint_conflict() == "hint (estimated, not proved): no mix seems to satisfy all of: price, size"
-    shown = certificate._repr_html_()
-    assert "no mix satisfies all of: price, size, idle" in shown
-    assert "hint (estimated, not proved): no mix seems to satisfy all of: price, size" in shown
+    assert set(certificate.document["conflict"]) == {"price", "size"}
     assert verify_certificate(certificate.document).proved
     with pytest.raises(NoFeasibleMix, match="no mix satisfies"):
         run.session.recommend()
@@ -376,22 +245,12 @@ def test_at_the_horizon_the_best_safe_mix_is_offered() -> None:
 
 
 @pytest.mark.parametrize("family", ["poisson", "exponential"])
-def test_outcomes_without_a_scale_are_estimated_or_refused(family: str) -> None:
+def test_families_without_a_scale_are_refused(family: str) -> None:
     problem = make_instance([1.0, 2.0], [[1.0, 0.0]], ROWS[:1], family=family, reward_std=None).problem
-    session = make_explorer("certex", problem)
-    assert session.certificate == "blocks"
-    refused: list[tuple[str, Any]] = [("certex", {"certificate": "pooled"}), ("uniform", {"stopping": "certified"})]
-    for explorer, settings in refused:
-        with pytest.raises(
-            InvalidInput, match="the reward: no variance is declared, which the pooled certificate needs"
-        ):
-            make_explorer(explorer, problem, **settings)
-    rows = [{**ROWS[0], "std": None}, ROWS[1]]
-    problem = make_instance(
-        [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]], rows, reward_range=(0.0, 3.0), reward_std=None
-    ).problem
-    with pytest.raises(InvalidInput, match=r"^constraint 'price': no variance is declared"):
-        make_explorer("certex", problem, certificate="pooled")
+    with pytest.raises(InvalidInput, match="sub-Gaussian"):
+        make_explorer("certex", problem)
+    with pytest.raises(InvalidInput, match="sub-Gaussian"):
+        make_explorer("uniform", problem, stopping="certified")
 
 
 def test_no_tolerance_with_an_unknown_row_is_refused() -> None:
@@ -422,7 +281,7 @@ def test_a_run_says_about_when_it_will_stop() -> None:
 def test_no_more_than_delta_can_be_spent(document: dict[str, Any]) -> None:
     forged = copy.deepcopy(document)
     forged["constants"]["pooled_delta"] *= 1.5
-    forged["constants"]["blocks_delta"] *= 1.5
+    forged["constants"]["averaged_delta"] *= 1.5
     forged["checksum"] = _checksum(forged)
     assert any("more than delta" in fault for fault in verify_certificate(forged).faults)
 
@@ -430,12 +289,12 @@ def test_no_more_than_delta_can_be_spent(document: dict[str, Any]) -> None:
 def test_verification_asks_for_no_explorer(document: dict[str, Any]) -> None:
     forged = {**document, "explorer": "one that nobody has", "settings": {}}
     forged["checksum"] = _checksum(forged)
-    assert verify_certificate(forged).valid
+    assert verify_certificate(forged).proved
 
 
 def test_an_answer_scaled_within_the_tolerance_of_a_mix_gains_nothing(document: dict[str, Any]) -> None:
     """Statistics are linear in the answers, and with large rewards a millionth more of each would be worth a lot."""
-    if "blocks" not in document:
+    if document["certificate"] != "averaged":
         pytest.skip("no blocks")
     forged = copy.deepcopy(document)
     for block in forged["blocks"]:
@@ -449,14 +308,8 @@ def test_an_answer_scaled_within_the_tolerance_of_a_mix_gains_nothing(document: 
     [
         (("start", "number"), True),
         (("start", "number"), 1.0),
-        (("start", "number"), 6),
-        (("start", "precision"), None),
-        (("start", "precision", "reward", 0), "abc"),
-        (("start", "precision", "reward", 0), 10**400),
-        (("start", "precision", "reward", 0), 0.0),
-        (("start", "precision", "costs"), {}),
-        (("start", "coarse", "reward", 0), 0.5),
-        (("start", "pivots", "costs"), []),
+        (("start", "lam", 0), "abc"),
+        (("start", "lam", 0), 10**400),
         (("start", "anchor"), ["x"] * 3),
         (("start", "anchor", 0), 10**400),
         (("start", "told_before"), 10**400),
@@ -465,18 +318,10 @@ def test_an_answer_scaled_within_the_tolerance_of_a_mix_gains_nothing(document: 
         (("blocks", 0, "answer"), [[1.0], 2.0]),
         (("blocks", 0, "counts", 0), 10**400),
         (("statistics", "pulls", 0), 10**400),
-        (("blocks", 0, "guesses"), {"reward": None, "costs": {}}),
-        (("blocks", 0, "second"), 3.0),
-        (("blocks", 0, "variances", "reward"), ["x"] * 5),
         (("statistics", "reward_sums"), None),
-        (("statistics", "wander"), {}),
-        (("statistics", "wander", "reward", 0), -1.0),
-        (("statistics", "first"), None),
         (("constants",), "abc"),
         (("constants", "lam"), -1.0),
         (("constants", "certificate"), "other"),
-        (("constants", "constants"), {}),
-        (("constants", "constants", "precision"), 0.5),
         (("problem",), []),
     ],
 )

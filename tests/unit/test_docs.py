@@ -7,10 +7,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from polyarm.certify import constants
 from polyarm.problem_file import load_problem
 from unit.pages import DOCS, NOT_CODE, NOT_RUN, ROOT, SMALLER, all_pages, blocks, run_page
 
@@ -96,27 +94,6 @@ def test_every_room_of_the_sources_is_on_the_page_about_them() -> None:
     rooms = [f"{path.name}/" if path.is_dir() else path.name for path in source.iterdir() if path.name[0] not in "._"]
     for room in rooms:
         assert room in {"py.typed"} or f"`{room}`" in page, f"docs/architecture.md: say what {room} is for"
-
-
-def test_the_guarantee_states_every_constant() -> None:
-    page = (DOCS / "guarantee.md").read_text("utf-8")
-    weights = ", ".join(f"{weight:g}" for weight in constants.START_WEIGHTS)
-    shares = {
-        f"| **{constants.BLOCKS_SHARE:g}** | **the proof by blocks**",
-        f"| of it: {weights} |",
-        f"| of a start: {constants.ANSWER_SHARE:g}, divided by $d_u$ | each row at the answer",
-        f"| of a start: {constants.REWARD_SHARE:g} | the reward at $q^*$",
-        f"| of a start: {constants.ROWS_SHARE:g}, divided by $d_u$ | each row at $q^*$",
-        f"| **{constants.POOLED_SHARE:g}** | **pooled statements",
-        f"| **{constants.INTERVALS_SHARE:g}** | **intervals of single means",
-    }
-    others = {
-        f"| `{name}` | {', '.join(f'{number:g}' for number in np.atleast_1d(value))} |"
-        for name, value in constants.tabulate_constants().items()
-        if not name.endswith(("_share", "_weights"))
-    }
-    for line in shares | others:
-        assert line in page, line
 
 
 @pytest.fixture(scope="module")

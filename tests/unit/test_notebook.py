@@ -33,7 +33,7 @@ def test_tables_show_names_as_text(stopped: Session) -> None:
     assert "proved: the mix satisfies p&lt;1" in stopped.recommend()._repr_html_()
 
 
-def test_a_certificate_of_infeasibility_names_the_constraints() -> None:
+def test_a_certificate_of_infeasibility_names_the_conflict() -> None:
     price = Constraint(name="price", bound=-1.0, std=0.1)
     problem = Problem(arms=("a", "b"), reward_std=0.1, delta=0.1, r=0.5, constraints=(price,))
     session = make_explorer("certex", problem, seed=1)

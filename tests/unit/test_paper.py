@@ -196,17 +196,17 @@ def test_figure_4_bounds_follow_the_published_curve() -> None:
 def test_guarantees_compare_certex_with_those_that_know_as_little() -> None:
     cells = {
         ("guarantee", name, "setup1-hard"): make_cell([make_run(0, steps)], name)
-        for name, steps in (("certex, blocks", 100), ("uniform", 300), ("lagex", 250), ("ctns", 10))
+        for name, steps in (("certex, averaged", 100), ("uniform", 300), ("lagex", 250), ("ctns", 10))
     }
     (sentence,) = guarantees.describe(guarantees.collect(cells), [])
-    assert "100 (certex, blocks, median)" in sentence
+    assert "100 (certex, averaged, median)" in sentence
     assert "250 (lagex, median)" in sentence
 
 
 def test_a_rule_that_hardly_ever_stops_is_not_the_best() -> None:
     late = [make_run(0, 5), *(make_run(seed, 100, HORIZON) for seed in (1, 2))]
     cells = {
-        ("guarantee", "certex, blocks", "setup1-hard"): make_cell([make_run(0, 90)], "certex"),
+        ("guarantee", "certex, averaged", "setup1-hard"): make_cell([make_run(0, 90)], "certex"),
         ("guarantee", "lats", "setup1-hard"): make_cell(late, "lats"),
     }
     (sentence,) = guarantees.describe(guarantees.collect(cells), [])
@@ -355,7 +355,7 @@ def test_every_figure_has_its_files_and_stands_on_the_page(whole: Path) -> None:
         "a/b &lt;i&gt;, sample complexity: an added instance",
         "13,474",
         "closest",
-        "certex, blocks",
+        "certex, averaged",
     ):
         assert wanted in text
 

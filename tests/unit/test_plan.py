@@ -11,7 +11,7 @@ import pytest
 
 import polyarm
 from polyarm.cli.main import main
-from polyarm.experiments.plan import stylised_pulls
+from polyarm.planner.forecast import stylised_pulls
 
 GUESS = """
 arms = ["small", "medium", "large"]

@@ -8,7 +8,7 @@ import pytest
 
 from polyarm import Constraint, InvalidInput, Problem
 from polyarm.model import build_model
-from polyarm.problem import find_optimum, reward_ends
+from polyarm.problem import find_optimum
 
 NAN, INF = math.nan, math.inf
 
@@ -61,6 +61,7 @@ BAD_PROBLEMS = [
     ("r", "some", "valid number"),
     ("family", "poison", "known: "),
     ("family", 3, "valid string"),
+    ("noise", "pink", "'correlated' or 'independent'"),
 ]
 
 
@@ -128,74 +129,11 @@ def test_a_bad_constraint_inside_a_problem_is_named_by_its_place() -> None:
     assert "finite" in message
 
 
-@pytest.mark.parametrize("bad", [[1.0], [0.0, 1.0, 2.0], [0.0, INF], [NAN, 1.0], "wide", 3.0, [[0.0, 1.0], [2.0]]])
-@pytest.mark.parametrize(("field", "make"), [("range", constraint), ("reward_range", problem)])
-def test_a_range_is_a_pair_of_finite_numbers_or_one_per_arm(field: str, make: Any, bad: Any) -> None:
-    assert any(line.startswith(field) for line in refusal(make, **{field: bad}).splitlines())
-
-
-def test_a_range_goes_upwards() -> None:
-    message = refusal(constraint, std=None, range=[2.0, 1.0])
-    assert message == "constraint 'price': range: expected the least value, then a larger one, got [2.0, 1.0]"
-    assert "got [3.0, 3.0]" in refusal(constraint, std=None, range=[[0.0, 1.0], [3.0, 3.0]])
-    message = refusal(problem, reward_std=None, reward_range=[1.0, 1.0])
-    assert message == "reward: reward_range: expected the least value, then a larger one, got [1.0, 1.0]"
-
-
-def test_an_empty_range_is_refused() -> None:
-    message = refusal(constraint, std=None, range=[])
-    assert message == "constraint 'price': range: expected a pair [least, largest], or one per arm, got none"
-    assert "reward_range: expected a pair" in refusal(problem, reward_std=None, reward_range=[])
-
-
-def test_a_range_has_one_pair_or_one_per_arm() -> None:
-    pairs = [[0.0, 1.0], [0.0, 2.0]]
-    message = refusal(problem, constraints=[constraint(std=None, range=pairs)])
-    assert message == "constraint 'price': range: expected one pair, or one per arm (3), got 2"
-    message = refusal(problem, reward_std=None, reward_range=pairs)
-    assert message == "reward_range: expected one pair, or one per arm (3), got 2"
-
-
-def test_an_outcome_is_declared_in_one_way() -> None:
-    message = refusal(constraint, range=[0.0, 1.0])
-    assert message == "constraint 'price': give `range` or `std`, not both: each is a way to know the variance"
-    message = refusal(problem, reward_range=[0.0, 1.0])
-    assert message == "reward: give `reward_range` or `reward_std`, not both: each is a way to know the variance"
-    message = refusal(constraint, std=None, range=[0.0, 1.0], row=[1.0, 2.0, 3.0])
-    assert message == "constraint 'price': its costs are known (`row`), so `range` has no meaning; leave it out"
-
-
-def test_a_cap_needs_a_range() -> None:
-    message = refusal(constraint, cap=True)
-    assert message == "constraint 'price': `cap` cuts values at the end of the range; give `range`, too"
-    message = refusal(problem, reward_cap=True)
-    assert message == "reward: `reward_cap` cuts values at the end of the range; give `reward_range`, too"
-
-
-def test_the_account_of_each_outcome() -> None:
-    stated = problem(
-        reward_std=None,
-        reward_range=[[0.0, 1.0], [0.0, 2.0], [-1.0, 1.0]],
-        constraints=[
-            constraint(),
-            constraint(name="b", std=None, range=[0, 2], cap=True),
-            constraint(name="c", std=None),
-        ],
-    )
-    assert [c.account.kind for c in stated.constraints] == ["declared", "range", "estimated"]
-    assert stated.reward_account.kind == "range"
-    assert stated.constraints[1].account.cap
-    assert reward_ends(stated) == (-1.0, 2.0)
-    assert Problem(**stated.model_dump(mode="json")) == stated
-    assert problem(reward_std=None).reward_account.kind == "estimated"
-    assert problem(reward_std=None, family="bernoulli").reward_account.range == (0.0, 1.0)
-    assert problem(reward_std=None, family="poisson").reward_account.kind == "estimated"
-
-
-def test_rows_that_become_known_lose_their_range() -> None:
-    stated = problem(constraints=[constraint(std=None, range=[0.0, 2.0], cap=True)])
-    (row,) = stated.with_known_rows(np.array([[1.0, 2.0, 0.5]])).constraints
-    assert (row.row, row.range, row.cap) == ((1.0, 2.0, 0.5), None, False)
+def test_a_measured_constraint_needs_its_noise() -> None:
+    message = refusal(constraint, std=None)
+    assert "'price'" in message
+    assert "`std`" in message
+    assert "`row`" in message
 
 
 def test_arm_names_differ() -> None:
@@ -215,15 +153,7 @@ def test_an_unknown_field_is_refused_by_name() -> None:
 def test_every_missing_field_is_listed() -> None:
     given: dict[str, Any] = {"arms": 3}
     lines = refusal(Problem, **given).splitlines()
-    assert lines == [f"{field}: required, but not given" for field in ("delta", "r")]
-
-
-@pytest.mark.parametrize("noise", ["independent", "correlated", None])
-def test_noise_of_old_files_gives_one_clear_line(noise: Any) -> None:
-    message = refusal(problem, noise=noise)
-    assert message == (
-        "noise: no longer a setting, as certificates hold for every correlation between outcomes; leave it out"
-    )
+    assert lines == [f"{field}: required, but not given" for field in ("reward_std", "delta", "r")]
 
 
 def test_a_near_miss_is_suggested() -> None:
@@ -280,6 +210,7 @@ def test_a_problem_survives_its_own_dump() -> None:
     stated = problem(
         constraints=[constraint(std=[1.0, 2.0, 3.0]), {"name": "k", "row": [1, 0, 0], "bound": 0.5, "sense": ">="}],
         reward_std=[0.1, 0.2, 0.3],
+        noise="independent",
     )
     assert Problem(**stated.model_dump(mode="json")) == stated
 
@@ -315,9 +246,9 @@ def test_the_model_folds_bounds_signs_and_units_into_its_rows() -> None:
         )
     )
     assert model.known.tolist() == [True, False]
-    assert model.known_rows[0].tolist() == [0.5, 1.0, -0.5], "a known row is in units of its largest entry"
-    assert model.factors.tolist() == [-0.5, 0.25]
-    assert model.bounds.tolist() == [-1.0, 0.75]
+    assert model.known_rows[0].tolist() == [2.0, 4.0, -2.0]
+    assert model.factors.tolist() == [-2.0, 0.25]
+    assert model.bounds.tolist() == [-4.0, 0.75]
     assert model.cost_std[1].tolist() == [0.25, 0.5, 1.0]
 
 

@@ -12,6 +12,7 @@ reward_std = [0.2, 0.3]
 delta = 0.05
 r = 0.1
 family = "gaussian"
+noise = "independent"
 
 [[constraints]]
 name = "price"
@@ -39,6 +40,7 @@ def test_a_file_states_what_the_constructor_states(tmp_path: Path) -> None:
         delta=0.05,
         r=0.1,
         family="gaussian",
+        noise="independent",
         constraints=(
             Constraint(name="price", bound=1.0, std=0.3),
             Constraint(name="quality", sense=">=", bound=0.5, row=(0.4, 0.8)),
@@ -46,59 +48,10 @@ def test_a_file_states_what_the_constructor_states(tmp_path: Path) -> None:
     )
 
 
-def test_noise_in_an_old_file_gives_one_clear_line(tmp_path: Path) -> None:
-    path = write(tmp_path, STATED.replace("delta", 'noise = "independent"\ndelta'))
-    with pytest.raises(InvalidInput) as caught:
-        load_problem(path)
-    assert str(caught.value).startswith(f"{path}: noise: no longer a setting")
-    assert "\n" not in str(caught.value)
-
-
 def test_constraints_are_optional_and_arms_may_be_a_number(tmp_path: Path) -> None:
     problem = load_problem(str(write(tmp_path, "arms = 3\nreward_std = 1\ndelta = 0.1\nr = 0")))
     assert problem.arms == ("arm 1", "arm 2", "arm 3")
     assert problem.constraints == ()
-
-
-def test_ranges_caps_and_rows_of_which_nothing_is_declared(tmp_path: Path) -> None:
-    stated = """
-arms = ["a", "b"]
-reward_range = [[0, 1], [0, 2]]
-reward_cap = true
-delta = 0.1
-r = 0.1
-
-[[constraints]]
-name = "price"
-bound = 1
-range = [0, 20]
-cap = true
-
-[[constraints]]
-name = "latency"
-bound = 2
-range = [[0, 30], [0, 60]]
-
-[[constraints]]
-name = "complaints"
-bound = 0.1
-"""
-    problem = load_problem(str(write(tmp_path, stated)))
-    assert (problem.reward_range, problem.reward_cap) == (((0.0, 1.0), (0.0, 2.0)), True)
-    assert [(c.range, c.cap, c.std) for c in problem.constraints] == [
-        ((0.0, 20.0), True, None),
-        (((0.0, 30.0), (0.0, 60.0)), False, None),
-        (None, False, None),
-    ]
-    assert problem.constraints[2].account.kind == "estimated"
-    for old, new, complaint in [
-        ("cap = true\n\n", "cap = 1.5\n\n", "cap"),
-        ("range = [0, 20]", "range = [20, 0]", "expected the least value, then a larger one"),
-        ("range = [0, 20]", "", "`cap` cuts values at the end of the range"),
-        ("range = [0, 20]", "range = [0, 20]\nstd = 1", "not both"),
-    ]:
-        with pytest.raises(InvalidInput, match=f"problem.toml: (.|\n)*{complaint}"):
-            load_problem(str(write(tmp_path, stated.replace(old, new, 1))))
 
 
 def test_instances_give_their_problem(tmp_path: Path) -> None:
@@ -116,7 +69,7 @@ def test_instances_give_their_problem(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("delta = 0.05", "detla = 0.05", "unknown key 'detla'; known: arms, .*delta.* Did you mean 'delta'"),
-        ("std = 0.3", "stdd = 0.3", "constraint 'price': 'stdd'; known: bound, cap, name, range, row, sense, std"),
+        ("std = 0.3", "stdd = 0.3", "constraint 'price': 'stdd'; known: bound, name, row, sense, std"),
         ("delta = 0.05", "", "delta: required, but not given"),
         ("delta = 0.05", "delta = 1.5", "delta: .*less than 1; got 1.5"),
         ("delta = 0.05", 'delta = "low"', "delta: .*number.*; got 'low'"),

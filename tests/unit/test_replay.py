@@ -113,8 +113,8 @@ def test_a_replay_of_a_simulation_is_the_simulation(tmp_path: Path, horizon: int
 
 
 def test_csv_and_parquet_are_the_same_log(tmp_path: Path) -> None:
-    rows = draw_rows(load_instance("router-gaussian"), per_arm=20)
-    problem = load_instance("router-gaussian").problem
+    rows = draw_rows(load_instance("router"), per_arm=20)
+    problem = load_instance("router").problem
     header = column_names(problem)
     by_name = read_log(write_csv(tmp_path / "log.csv", header, rows), problem)
     indexed = [[problem.arms.index(arm), *values] for arm, *values in rows]

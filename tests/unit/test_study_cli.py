@@ -100,9 +100,7 @@ def test_export_has_one_object_per_trial(shell: Shell) -> None:
     shell("ask", "split", "-n", "2")
     shell("tell", "split", "1", "--reward", "0.5", "--cost", "price=0.25")
     trials = shell.json("export", "split")
-    assert [list(trial) for trial in trials] == [
-        ["id", "arm", "state", "reward", "costs", "asked_at", "told_at", "refused"]
-    ] * 2
+    assert [list(trial) for trial in trials] == [["id", "arm", "state", "reward", "costs", "asked_at", "told_at"]] * 2
     assert (trials[0]["state"], trials[0]["reward"], trials[0]["costs"]) == ("complete", 0.5, {"price": 0.25})
     assert (trials[1]["state"], trials[1]["reward"], trials[1]["told_at"]) == ("pending", None, None)
     assert shell("export", "split").splitlines()[0] == "id,arm,state,reward,price,asked_at,told_at"
@@ -239,7 +237,7 @@ def test_that_no_mix_is_feasible_is_said_with_what_it_assumes(shell: Shell) -> N
         shell("tell", "never", "--csv", "told.csv")
     answer = shell.json("recommend", "never")
     assert answer["status"] == "INFEASIBLE"
-    assert answer["suspected_conflict"] == ["price"]
+    assert answer["conflict"] == ["price"]
     (assumption,) = answer["assumptions"]
     assert "1 given up, 0 of them told late, 1 by hand" in assumption
     (claim,) = answer["claims"]

@@ -12,7 +12,6 @@ from polyarm import Constraint, InvalidInput, Problem, make_explorer, templates
 from polyarm._types import FloatArray
 from polyarm.bounds.lower import make_truth
 from polyarm.bounds.lower import shadow_price as shadow_price_at_the_optimum
-from polyarm.engine.outcomes import Limits
 from polyarm.problem import find_optimum
 from polyarm.templates import Guardrail
 
@@ -237,6 +236,7 @@ def test_sub_populations_are_each_above_their_floor(rng: np.random.Generator) ->
 def test_the_reward_of_sub_populations_stays_within_its_scale() -> None:
     problem = templates.subpopulations(2, SHARES, {"young": 2.0, "old": [1.0, 3.0]}, delta=0.1, r=0.1)
     assert problem.reward_std == pytest.approx((0.3 * 2 + 0.7 * 1, 0.3 * 2 + 0.7 * 3))
+    assert problem.noise == "correlated"
     reward, costs = templates.subpopulation_outcome(problem, SHARES, {"old": 1.0, "young": -2.0})
     assert reward == pytest.approx(0.3 * -2 + 0.7)
     assert costs == {"young": -2.0, "old": 1.0}
@@ -449,7 +449,7 @@ def test_routing_bounds_means_shares_of_requests_and_shares_of_models(rng: np.ra
             points = mixes(rng, 3)
             satisfied = (price @ points <= limit) & (slow @ points <= share) & (points.min(axis=0) >= 0.05)
             agreement.add(rows_of(problem, {"price": price, "slow": slow}), points, satisfied)
-            assert problem.constraints[1].range == (0.0, 1.0)
+            assert problem.constraints[1].std == 0.5
 
 
 def test_the_share_of_slow_requests_says_what_a_percentile_does(rng: np.random.Generator) -> None:
@@ -514,23 +514,16 @@ BAD = [
     ("thresholds", {"limits": 0.0}, "limits: expected a finite number above 0, got 0.0"),
     ("thresholds", {"limits": "half"}, "limits: expected"),
     ("thresholds", {"limits": 0.2}, "contradict each other"),
-    ("thresholds", {"toxicity_std": 0.3}, "belong to toxicity_limit"),
-    ("thresholds", {"toxicity_range": (0, 1)}, "belong to toxicity_limit"),
-    ("thresholds", {"toxicity_limit": 0.3, "toxicity_std": 1, "toxicity_range": (0, 1)}, "not both"),
-    ("thresholds", {"toxicity_limit": 0.3, "toxicity_cap": True}, "cap: cuts values at the end of their range"),
+    ("thresholds", {"toxicity_limit": 0.3}, "toxicity_std: required"),
+    ("thresholds", {"toxicity_std": 0.3}, "belongs to toxicity_limit"),
     ("thresholds", {"toxicity_limit": math.nan, "toxicity_std": 1}, "toxicity_limit: expected a finite number"),
     ("thresholds", {"constraints": []}, "the template makes them"),
     ("thresholds", {"colour": 1}, "colour: unknown field"),
     ("thresholds", {"delta": 2}, "delta"),
     ("knapsack", {"capacities": {}}, "capacities: expected a dictionary"),
     ("knapsack", {"capacities": {"x": -1.0}}, "capacity of 'x': expected a finite number at least 0"),
-    ("knapsack", {"std": {"y": 1.0}}, "unknown name in std 'y'; known: x"),
-    ("knapsack", {"std": None, "ranges": {"y": (0, 1)}}, "unknown name in ranges 'y'; known: x"),
-    ("knapsack", {"ranges": (0, 1)}, "give `range` or `std`, not both"),
-    ("knapsack", {"std": None, "ranges": (1, 0)}, "expected the least value, then a larger one"),
-    ("knapsack", {"cap": True}, "cap: cuts values at the end of their range; give ranges"),
-    ("knapsack", {"cap": ["x"]}, "`cap` cuts values at the end of the range; give `range`"),
-    ("knapsack", {"cap": ["y"]}, "unknown name in cap 'y'"),
+    ("knapsack", {"std": None}, "std: required"),
+    ("knapsack", {"std": {"y": 1.0}}, "each of \\['x'\\], got \\['y'\\]"),
     ("knapsack", {"std": 0.0}, "greater than 0"),
     ("knapsack", {"consumption": {"xx": [1, 2, 3]}}, "Did you mean 'x'"),
     ("knapsack", {"consumption": {"x": [1, 2]}}, "one value per arm \\(3\\)"),
@@ -542,8 +535,7 @@ BAD = [
     ("subpopulations", {"shares": {"young": 0.5, "old": 0.6}}, "sum to 1"),
     ("subpopulations", {"shares": {"young": 0.0, "old": 1.0}}, "share of 'young'"),
     ("subpopulations", {"floors": {"young": 0.0}}, "floors: expected"),
-    ("subpopulations", {"std": {"youth": 1.0}}, "unknown name in std 'youth'"),
-    ("subpopulations", {"std": None, "ranges": [(0, 1), (0, 2)]}, "one per arm \\(3\\), got 2"),
+    ("subpopulations", {"std": {"young": 1.0}}, "std: expected"),
     ("subpopulations", {"std": [1.0, 2.0]}, "one value per arm \\(3\\)"),
     ("exposure", {"tolerance": 0.0}, "tolerance: expected a finite number above 0"),
     ("exposure", {"least_merit": 0.0}, "least_merit: expected a finite number above 0 and at most 1"),
@@ -553,70 +545,12 @@ BAD = [
     ("guardrails", {"metrics": []}, "metrics: expected one or more"),
     ("guardrails", {"metrics": ["crashes"]}, "metrics: expected one or more"),
     ("guardrails", {"metrics": [Guardrail(name="x", margin=1, std=(1, 2), better="lower")]}, "per arm \\(3\\), got 2"),
-    (
-        "guardrails",
-        {"metrics": [Guardrail(name="x", margin=1, range=((0, 1), (0, 2)), better="lower")]},
-        "per arm \\(3\\), got 2",
-    ),
     ("guardrails", {"metrics": 2 * GOOD["guardrails"]["metrics"]}, "names must differ"),
     ("routing", {"budgets": None}, "give budgets"),
     ("routing", {"at_most": {"slow": 1.0}}, "at_most 'slow': expected a finite number above 0 and below 1"),
     ("routing", {"least_share": 0.5}, "least_share: expected a finite number at least 0 and at most 0.333"),
     ("routing", {"models": 1}, "at least 2"),
 ]
-
-
-def test_rows_are_declared_by_range_by_std_or_not_at_all() -> None:
-    problem = templates.knapsack(
-        3,
-        {"time": 1.0, "money": 2.0, "heat": 3.0, "known": 4.0},
-        {"time": 0.5},
-        ranges={"money": (0, 20)},
-        cap=True,
-        consumption={"known": [1, 2, 3]},
-        **STATED,
-    )
-    declared = [(c.std, c.range, c.cap) for c in problem.constraints]
-    assert declared == [(0.5, None, False), (None, (0.0, 20.0), True), (None, None, False), (None, None, False)]
-    rest = templates.routing(3, budgets={"a": 1.0, "b": 2.0}, std=0.3, ranges={"b": (0, 5)}, cap=["b"], **STATED)
-    assert [(c.std, c.range, c.cap) for c in rest.constraints] == [(0.3, None, False), (None, (0.0, 5.0), True)]
-    other = templates.feasible_arms(3, {"a": 0.5, "b": 0.5}, {"a": 1.0}, ranges=[(0, 1), (0, 2), (0, 3)], **STATED)
-    assert other.constraints[0].std == 1.0
-    assert other.constraints[1].range == ((0.0, 1.0), (0.0, 2.0), (0.0, 3.0))
-    toxic = templates.thresholds(3, toxicity_limit=0.3, toxicity_range=(0, 1), toxicity_cap=True, **STATED)
-    assert (toxic.constraints[0].range, toxic.constraints[0].cap) == ((0.0, 1.0), True)
-    assert templates.thresholds(3, toxicity_limit=0.3, **STATED).constraints[0].account.kind == "estimated"
-
-
-def test_the_reward_of_sub_populations_follows_from_their_ranges(rng: np.random.Generator) -> None:
-    shares = {"a": 0.1, "b": 0.2, "c": 0.7}
-    ranges: dict[str, Any] = {"a": (0.0, 1.0), "b": [(-1.0, 1.0), (0.0, 2.0)], "c": (0.0, 1.0)}
-    problem = templates.subpopulations(2, shares, ranges=ranges, delta=0.1, r=0.1)
-    low, high = problem.reward_account.ends(2)
-    assert low.tolist() == pytest.approx([-0.2, 0.0])
-    assert high.tolist() == pytest.approx([1.0, 1.2])
-    limits = Limits(problem)
-    for arm in [0, 1] * 20:
-        ends = [np.broadcast_to(np.array(ranges[group]), (2, 2))[arm] for group in shares]
-        for corner in product(*ends):  # round-off must not lead out of the range, in whatever order shares come
-            shuffled = {group: shares[group] for group in rng.permutation(list(shares))}
-            told = templates.subpopulation_outcome(problem, shuffled, dict(zip(shares, corner, strict=True)))
-            assert not limits.find_outside(arm, *told)
-    mixed = templates.subpopulations(2, shares, {"a": 0.5}, ranges={"b": (0, 2), "c": (0, 1)}, delta=0.1, r=0.1)
-    assert mixed.reward_std == pytest.approx([0.1 * 0.5 + 0.2 * 1.0 + 0.7 * 0.5] * 2)
-    unknown = templates.subpopulations(2, shares, {"a": 0.5}, delta=0.1, r=0.1)
-    assert unknown.reward_account.kind == "estimated"
-
-
-def test_differences_to_a_control_lie_in_the_range_that_is_declared() -> None:
-    metric = Guardrail(name="x", margin=0.1, range=((0.0, 1.0), (0.0, 2.0)), better="lower")
-    problem = templates.guardrails(2, [metric], **STATED)
-    assert problem.constraints[0].range == ((-0.01, 0.01), (-1.0, 2.0))
-    known = Guardrail(name="x", margin=0.1, range=(0.0, 1.0), cap=True, baseline=0.5, better="lower")
-    (row,) = templates.guardrails(2, [known], **STATED).constraints
-    assert (row.range, row.cap) == ((0.0, 1.0), True)
-    free = Guardrail(name="x", margin=0.1, better="lower")
-    assert templates.guardrails(2, [free], **STATED).constraints[0].account.kind == "estimated"
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -683,15 +617,7 @@ def test_what_is_wrong_is_said(name: str, changes: dict[str, Any], message: str)
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"margin": 0}, "margin"),
-        ({"better": "bigger"}, "better"),
-        ({"std": -1}, "std"),
-        ({"range": (0, 1)}, "give `range` or `std`, not both"),
-        ({"cap": True}, "`cap` cuts values at the end of the range; give `range`"),
-        ({"std": None, "range": (0, 1), "cap": True}, "`cap` needs a `baseline`"),
-    ],
+    ("changes", "message"), [({"margin": 0}, "margin"), ({"better": "bigger"}, "better"), ({"std": -1}, "std")]
 )
 def test_a_wrong_guardrail_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):

@@ -118,7 +118,7 @@ def test_whatever_goes_wrong_is_not_success(
 
 def test_every_shipped_explorer_has_its_jobs() -> None:
     for name, explorer in SHIPPED.items():
-        instance = load_instance("router-gaussian")
+        instance = load_instance("router")
         (job,) = warm.jobs_for(plan_run(instance, name, {})[1])
         assert name.startswith(job.name)
         (curved,) = warm.jobs_for(plan_run(instance.with_problem(family="bernoulli", reward_std=None), name, {})[1])

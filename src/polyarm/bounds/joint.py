@@ -18,23 +18,15 @@ from scipy.optimize import linprog
 from polyarm._types import FloatArray
 from polyarm.bounds.characteristic import characteristic_time, list_alternatives
 from polyarm.bounds.polish import Cuts, improve_locally
-from polyarm.certify.evidence import Evidence, make_evidence, witness_value
-from polyarm.certify.pooled import (
-    Estimated,
-    cost_statistic,
-    declared_noise,
-    given_pricing,
-    make_worth,
-    weigh_pulls,
-    write_pooled_evidence,
-)
+from polyarm.certify.evidence import Evidence, cost_statistic, make_evidence, witness_value
+from polyarm.certify.pooled import Pricing, Thresholds, fixed_pricing, make_worth, weigh_pulls, write_pooled_evidence
 from polyarm.certify.search import Task, make_search_work, search_witness
 from polyarm.certify.witnesses import Pool, improve_witness, least_witness
 from polyarm.families.family import make_family
 from polyarm.model import Model
 from polyarm.planner.cautious import Caution, write_cautious
 from polyarm.planner.improve import Effort, climb, fresh_steps
-from polyarm.planner.objective import Scene, make_plan_work
+from polyarm.planner.objective import Scene, forget, make_memory, make_plan_work
 from polyarm.polytope.penalised import Program, forget_basis
 from polyarm.problem import find_optimum
 
@@ -78,7 +70,7 @@ _CLOSE = 5e-3
 
 
 class Plan(NamedTuple):
-    """Proportions in which to pull, the answer to give, and the least statistic known."""
+    """Proportions in which to pull, the answer to give, and the least ratio of statistic to threshold known."""
 
     allocation: FloatArray
     answer: FloatArray
@@ -96,20 +88,20 @@ class Response(NamedTuple):
 class JointSearch:
     """Planning for one truth: what is fixed, the witnesses met, and scratch.
 
-    `rows` (d, K) are G in the units of `model`.
+    `rows` (d, K) are G in the units of `model`. Without `pricing` the statistics themselves are maximised.
     """
 
-    def __init__(self, model: Model, means: FloatArray, rows: FloatArray) -> None:
+    def __init__(self, model: Model, means: FloatArray, rows: FloatArray, pricing: Pricing | None = None) -> None:
         d, n_arms = rows.shape
         self.model = model
         self.means = np.ascontiguousarray(means)
         self.rows = np.ascontiguousarray(rows)
-        self.pricing = given_pricing()
-        self.estimated = Estimated(self.means, self.rows, declared_noise(model))
+        self.pricing = pricing or fixed_pricing(1.0, 1.0)
         self.penalty = _PENALTY * math.sqrt(float(model.reward_noise.max()))
         capacity = _POOL_ROOM + n_arms
         self.pool = Pool(np.zeros((capacity, n_arms)), np.zeros(capacity, dtype=np.int64), np.zeros(1, dtype=np.int64))
-        self._scene = Scene(self.estimated, model, self.pool, self.pricing)
+        self._scene = Scene(self.means, self.rows, model, self.pool, self.pricing, make_memory(n_arms, d))
+        forget(self._scene)
         self._climbing = make_plan_work(self.pool, model)
         self._searching = make_search_work(n_arms, d)
         self._rng = np.random.default_rng(0)
@@ -153,31 +145,33 @@ class JointSearch:
         self._remember(optimum)
         return answer if found else None
 
-    def _weigh(self, plan: Plan, total: float) -> tuple[Evidence, float]:
-        """Return the evidence after `total` pulls by a plan, if the estimates were true, and its cost statistic."""
+    def _weigh(self, plan: Plan, total: float) -> tuple[Evidence, Thresholds]:
+        """Return the evidence and the thresholds after `total` pulls by a plan, if the estimates were true."""
         worth, evidence = make_worth(self.n_arms), make_evidence(self.n_arms, self.model.known.size)
         weigh_pulls(self.pricing, total * plan.allocation, worth)
-        write_pooled_evidence(self.estimated, self.model, self.pricing, worth, plan.answer, evidence)
-        return evidence, float(cost_statistic(self.estimated, self.model, worth, plan.answer))
+        write_pooled_evidence(self.means, self.rows, self.model, worth, plan.answer, evidence)
+        return evidence, worth.thresholds
 
     def value(self, plan: Plan, total: float) -> float:
-        """Return the least statistic against the witnesses known so far."""
-        evidence, costs = self._weigh(plan, total)
+        """Return the least ratio of statistic to threshold against the witnesses known so far."""
+        evidence, thresholds = self._weigh(plan, total)
         least, _ = least_witness(evidence, self.pool)
-        return float(min(costs, least))
+        return float(min(cost_statistic(evidence, plan.answer) / thresholds.cost, least / thresholds.reward))
 
     def respond(self, plan: Plan, total: float, accuracy: float, max_cells: int) -> Response:
         """Find the witness that hurts a plan most, to an accuracy or until the budget is spent, and remember it."""
-        evidence, costs = self._weigh(plan, total)
+        evidence, thresholds = self._weigh(plan, total)
         value, nearest = least_witness(evidence, self.pool)
         witness = self.pool.mixes[nearest].copy()
+        costs = cost_statistic(evidence, plan.answer) / thresholds.cost
         lower = 0.0
         if value > 0.0:
             task = Task(value, accuracy, 0.0, self.penalty, max_cells)
             _, _, lower = search_witness(evidence, task, self._searching, witness)
             self._remember(witness)
             value = min(value, witness_value(evidence, witness))
-        return Response(float(min(costs, value)), float(min(costs, lower)), witness)
+        attained, proved = min(costs, value / thresholds.reward), min(costs, lower / thresholds.reward)
+        return Response(float(attained), float(proved), witness)
 
     def probe(self, plan: Plan, total: float) -> None:
         """Let witnesses descend from everywhere on the simplex, and remember those that hurt the plan most.

@@ -27,9 +27,6 @@ from polyarm.tolerances import PRIMAL
 
 #: How far a budget is relaxed, in units of its noise, to measure how T reacts.
 _NUDGE = 1e-3
-#: An outcome that never varies on some arm counts with this share of its largest noise: without any, ratios of evidence
-#: to noise are infinite, or undefined.
-_LEAST_NOISE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -47,26 +44,10 @@ class Truth:
         return self.columns[:1]
 
 
-def set_noise(model: Model, stds: FloatArray) -> None:
-    """Put standard deviations (1 + d, K), in the user's units, in place of a model's; rows of nan leave what it has."""
-    factors = np.concatenate([[1.0], np.abs(model.factors)])
-    for k in np.flatnonzero(np.isfinite(stds).all(axis=1)).tolist():
-        noise = stds[k] * factors[k]
-        noise = np.maximum(noise, _LEAST_NOISE * (noise.max() or 1.0)) ** 2
-        if k > 0:
-            model.row_noise[k - 1] = noise
-            continue
-        model.reward_noise[:] = noise
-        if model.family.curved is None:  # others have their own distances between means
-            model.family.scale[:] = np.sqrt(noise)
-
-
-def make_truth(problem: Problem, means: FloatArray, costs: FloatArray, stds: FloatArray | None = None) -> Truth:
-    """Compile an instance for bounds; `stds` are those of its outcomes, where declarations are not to be used."""
+def make_truth(problem: Problem, means: FloatArray, costs: FloatArray) -> Truth:
+    """Compile an instance for bounds."""
     known = problem.with_known_rows(costs)
     model = build_model(known)
-    if stds is not None:
-        set_noise(model, np.vstack([stds[:1], np.full_like(stds[1:], np.nan)]))
     return Truth(known, model, means, np.vstack([np.ones(problem.n_arms), model.known_rows]))
 
 
@@ -113,17 +94,12 @@ def compute_bounds(truth: Truth, delta: float, r: float) -> dict[str, dict[str, 
     return table
 
 
-def describe_joint(
-    problem: Problem, means: FloatArray, costs: FloatArray, stds: FloatArray | None = None
-) -> dict[str, Any]:
+def describe_joint(problem: Problem, means: FloatArray, costs: FloatArray) -> dict[str, Any]:
     """Return the `joint` entry of the `bounds` table, for rewards and unknown costs together; or why there is none.
 
-    `stds` are those of the outcomes, where declarations are not to be used; see `set_noise`. T is that of the plan
-    returned (allocation and answer); `lower_T` <= T* <= `certified_T` are proved.
+    T is that of the plan returned (allocation and answer); `lower_T` <= T* <= `certified_T` are proved.
     """
     model = build_model(problem)
-    if stds is not None:
-        set_noise(model, stds)
     reason = why_no_joint_time(model)
     found = None
     if reason is None:
@@ -166,7 +142,7 @@ def _describe(
     found = characteristic_time(truth.model.family, truth.means, alternatives, columns, r)
     if r == 0.0:
         return describe_time(found, delta, note="")
-    if vertices is None or truth.model.family.curved is not None:
+    if vertices is None or truth.problem.family != "gaussian":
         return describe_time(found, delta, note="T at pi*")
     answer, best = search_answers(truth.model.family, truth.means, vertices, columns, found, r)
     return describe_time(
@@ -251,7 +227,7 @@ def corollary_bounds(truth: Truth) -> dict[str, float | None]:
     C is the least squared distance of the means from a hyperplane on which a neighbour equals the optimum. With unequal
     noise the smallest and largest variances bound T. Differs from paper: its lower bound exceeds its upper one.
     """
-    if truth.model.family.curved is not None:
+    if truth.problem.family != "gaussian":
         return {"lower": None, "upper": None, "condition_number": None, "condition_bound": None}
     policy, _, neighbours = optimal_vertex(truth.means, truth.columns)
     gaps = [policy - neighbours.point(row) for row in range(neighbours.count)]

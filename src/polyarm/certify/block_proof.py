@@ -1,4 +1,4 @@
-"""What a table of blocks proves: the stop by blocks again, outside the loop, with every number shown.
+"""What a table of blocks proves: the averaged stop again, outside the loop, with every number shown.
 
 Used for certificates and their verification. Everything is in kernel units (see `Model`).
 """
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyarm._types import FloatArray, IntArray
+from polyarm._types import FloatArray
 from polyarm.certify.blocks import (
     Record,
     Start,
     add_recorded,
-    answer_evidence,
-    count_variants,
+    cost_evidence,
+    find_thresholds,
     make_start,
-    make_sums,
-    settle_priors,
+    predict_variances,
+    row_variance,
     write_block_evidence,
 )
-from polyarm.certify.evidence import Evidence, make_evidence
+from polyarm.certify.evidence import make_evidence
+from polyarm.certify.proof import RewardTest
 from polyarm.model import Model
 
 
@@ -27,24 +28,23 @@ from polyarm.model import Model
 class StartPlan:
     """What was fixed when a start began: its number, which decides its share of delta, the pulls made, and its plan.
 
-    `anchor` (K,), `precision`, `pivots` and `coarse` (1 + d, K) as in `certify.blocks.Start`.
+    `lam` and `anchor` (K,) as in `certify.blocks.Start`.
     """
 
     number: int
     begun: float
+    lam: FloatArray
     anchor: FloatArray
-    precision: FloatArray
-    pivots: FloatArray
-    coarse: IntArray
 
 
 @dataclass(frozen=True)
-class BlocksStanding:
-    """A start after its blocks: what it has accumulated, and the blocks."""
+class AveragedStanding:
+    """A start after its blocks: what it has accumulated, and the thresholds to exceed."""
 
     model: Model
     start: Start
-    table: Record
+    reward_threshold: float
+    row_floor: float
 
     @property
     def mix(self) -> FloatArray:
@@ -57,54 +57,48 @@ class BlocksStanding:
         return np.asarray(self.start.slack / self.start.terms.weight)
 
     @property
-    def levels(self) -> dict[str, float]:
-        """What the logarithm of the evidence of each claim must reach."""
-        terms = self.start.terms
-        return {
-            "answer": float(terms.answer_level),
-            "reward": float(terms.reward_level),
-            "row": float(terms.row_level),
-        }
+    def cost_threshold(self) -> float:
+        """The value that the evidence of every unknown row must reach."""
+        return float(self.start.terms.cost_log)
 
-    def answer_evidence(self, row: int, assumed_slack: float = 0.0) -> float:
-        """Return the logarithm of the evidence that an unknown row leaves more than this slack at the answer."""
+    def cost_evidence(self, row: int, assumed_slack: float = 0.0) -> float:
+        """Return the evidence that an unknown row leaves more than this slack."""
         start = self.start
-        statistic = float(start.slack[row] - start.terms.weight * assumed_slack)
-        return float(answer_evidence(start, self.model, row, statistic))
+        return float(
+            cost_evidence(
+                float(start.slack[row] - start.terms.weight * assumed_slack),
+                row_variance(start, row, self.model),
+                float(start.predicted[row]),
+                self.cost_threshold,
+            )
+        )
 
     def slack_low(self, row: int) -> float:
-        """Return the largest slack for which the test of an unknown row passes: valid on the same event.
+        """Return the largest slack for which the cost test of an unknown row passes: valid on the same event.
 
-        Evidence that the slack is at least x holds for all x at once, and falls with x. Minus infinity where no slack
-        is proved at all: nothing is known of some arm's costs.
+        Evidence that the slack is at least x holds for all x at once, and falls with x.
         """
-        level = self.levels["answer"]
         low = high = float(self.slack[row])
         step = max(abs(low), 1e-12)
-        for _ in range(200):
-            if self.answer_evidence(row, low) >= level:
-                break
+        while self.cost_evidence(row, low) < self.cost_threshold:
             low, step = low - step, 2.0 * step
-        else:
-            return -np.inf
         for _ in range(200):
             middle = 0.5 * (low + high)
             if not low < middle < high:
                 break
-            passes = self.answer_evidence(row, middle) >= level
+            passes = self.cost_evidence(row, middle) >= self.cost_threshold
             low, high = (middle, high) if passes else (low, middle)
         return low
 
-    def evidence(self, r: float | None = None) -> Evidence:
-        """Return what the blocks say of every witness, by default at the problem's own r."""
-        made = make_evidence(self.model.reward_noise.size, self.model.known.size, count_variants(self.model))
-        tolerance = float(self.model.r if r is None else r)
-        write_block_evidence(self.start, self.model, self.table, tolerance, make_sums(self.model), made)
-        return made
+    def reward_test(self, penalty: float) -> RewardTest:
+        """Return the reward test of the answer."""
+        evidence = make_evidence(self.model.reward_noise.size, self.model.known.size)
+        write_block_evidence(self.start, self.row_floor, self.model, evidence)
+        return RewardTest(evidence, self.reward_threshold, penalty)
 
 
-def weigh_blocks(model: Model, share: float, plan: StartPlan, table: Record) -> BlocksStanding:
-    """Accumulate the blocks of a start (at least one).
+def weigh_blocks(model: Model, share: float, plan: StartPlan, table: Record) -> AveragedStanding:
+    """Accumulate the blocks of a start (at least one) and compute its thresholds.
 
     Args:
         model: The problem.
@@ -112,11 +106,11 @@ def weigh_blocks(model: Model, share: float, plan: StartPlan, table: Record) -> 
         plan: What was fixed when the start began.
         table: Its blocks.
     """
-    start = make_start(plan.number, share, model)
+    start = make_start(plan.number, share, model.independent, model)
     start.terms.begun = plan.begun
-    start.anchor[:], start.precision[:], start.pivots[:] = plan.anchor, plan.precision, plan.pivots
-    start.coarse[:] = plan.coarse
-    settle_priors(start, model)
+    start.lam[:], start.anchor[:] = plan.lam, plan.anchor
+    predict_variances(start, model)
     for k in range(len(table.counts)):
-        add_recorded(start, model, table, k)
-    return BlocksStanding(model, start, table)
+        add_recorded(start, table, k)
+    threshold, floor = find_thresholds(start, model)
+    return AveragedStanding(model, start, float(threshold), float(floor))

@@ -1,70 +1,71 @@
-r"""The certificate by blocks: what a start has accumulated, and what that says of every claim.
+r"""The averaged certificate: thresholds that do not grow with the number of arms.
 
-Pulls come in blocks. Before the first pull of block k its answer p_k, the counts n_ka >= 1 of all arms and a guess of
-every mean are fixed; m^k and G^k are the means of the block alone, n_k its number of pulls, f = n_k / n_ka. From a
-*start* on, with C = sum n_k, **the answer is the average** :math:`\bar p = \sum_k n_k p_k / C`. The true optimum q*
-does not move and p_k is fixed before its data, so three kinds of one-dimensional martingales decide:
+Pulls come in blocks. Before the first pull of block k its answer p_k and the counts n_ka >= 1 of all arms are fixed;
+m^k and G^k are the means of the block alone and n_k its number of pulls. From a *start* on (a time chosen on past data)
 
-================  ===========================  ==============================================
-claim             coefficient of a pull        statistic D
-================  ===========================  ==============================================
-row i, at answer  :math:`-f p_{ka}`            :math:`-\sum_k n_k G_i^k p_k`
-reward at q       :math:`-f (q_a - p_{ka})`    :math:`\sum_k n_k (r - m^k (q - p_k))`
-row i at q        :math:`f q_a`                :math:`\sum_k n_k G_i^k q`
-================  ===========================  ==============================================
+.. math:: C = \sum_k n_k,\quad v_a = \sum_k \frac{n_k^2}{n_{ka}},\quad u_a = \sum_k \frac{n_k^2 p_{ka}}{n_{ka}},\quad
+          z_a = \sum_k \frac{n_k^2 p_{ka}^2}{n_{ka}}
 
-If row i fails at the answer, its D is below the martingale; if the answer is more than r below the best, every D at
-q = q* is. `certify.lemma` says how unlikely that is. The answer is proved when every D of the first kind exceeds its
-threshold, and every q is refuted by the average of the E-processes of its coordinates (`certify.evidence`).
-docs/guarantee.md has the proof.
+are accumulated, and **the answer is the average** :math:`\bar p = \sum_k n_k p_k / C`. The true optimum q* does not
+move and p_k is fixed before its data, so every statistic is a sum of one-dimensional martingale differences: no union
+over arms, and no price per arm. docs/guarantee.md has the proof.
+
+*Cost of row i*: with :math:`D_i = -\sum_k n_k G_i^k p_k`, :math:`V_i = \sum_a s_{ia}^2 z_a` and a value of V predicted
+at the start, the mean of :math:`\exp(x D_i - x^2 V_i/2)` over three values of x must reach :math:`d_u/\delta_c`.
+
+*Reward*: for every witness q, g(q) of `certify.evidence` must exceed b_0, with the evidence that `write_evidence` lays
+out; lam_a and p_s are fixed at the start.
 """
 
 import math
 
 import numpy as np
 
-from polyarm._compile import inlined_kernel, kernel
+from polyarm._compile import kernel
 from polyarm._structs import Scalars, struct
-from polyarm._types import FloatArray, IntArray
-from polyarm.accounts import DECLARED, ESTIMATED, KNOWN, LEARNABLE, RANGE, guard, learning_price
-from polyarm.certify.constants import (
-    ANCHOR,
-    ANSWER_SHARE,
-    POINTS,
-    POINTS_BETWEEN,
-    PRECISION,
-    REACHES,
-    REWARD_SHARE,
-    ROWS_SHARE,
-    START_WEIGHTS,
-)
-from polyarm.certify.evidence import MIXED, Evidence
-from polyarm.certify.lemma import log_mixture
+from polyarm._types import FloatArray
+from polyarm.certify.evidence import Evidence
 from polyarm.model import Model
 
+#: The reward test gets this share of delta, the cost tests the rest.
+REWARD_SHARE = 0.6
+#: The j-th start gets this share of delta; they sum to one.
+START_WEIGHTS = (0.75, 0.16, 0.05, 0.025, 0.01, 0.005)
 MAX_STARTS = len(START_WEIGHTS)
-_REACHES = np.array(REACHES)
-#: Stands for the variance of an arm whose outcome has never varied: nothing is known of it.
-_UNKNOWN_VARIANCE = 1e200
+#: lam_a is this many times the v_a that a start expects at the stop.
+PRECISION = 0.15
+#: Share of p_s^2 in the precision of the reward term: keeps it positive at q = p_s.
+ANCHOR = 0.3
+#: How much of each mixture is the half-normal; the rest sits on "no deviation".
+REWARD_SLAB = 0.75
+COST_SLAB = 0.4
+#: The three values of x in a cost test are th / SPACING, th and th * SPACING, with these weights.
+SPACING = 1.7
+_SIDE, _MIDDLE = 0.25, 0.5
+#: Roughly what this mixture costs beyond its logarithm.
+COST_PRICE = 0.6
+#: Candidates for eps in the bound on the ratio of variance to precision: FIRST * GROWTH^k.
+_FIRST, _GROWTH, _TRIALS = 0.02, 1.15, 60
 
 
 class StartTerms(Scalars):
     """Numbers of a start.
 
-    `begun`: the pulls made by then; `first`: the block on record that follows; `blocks`: how many were added.
-    `weight`: C. `earned`: the sum of n_k m^k.p_k. `reward_level`, `row_level` and `answer_level`: log(1/delta') of each
-    claim. `ratio`: the least statistic over its threshold at the last test. `expected` and `forecast`: pulls from the
-    start to the stop, as expected then and now.
+    `begun`: the pulls made by then; `first`: the block on record that follows. `weight`: C. `earned`: the sum of
+    n_k m^k.p_k. Fixed by its share of delta: `reward_log`, c log(1/delta_0), and `cost_log`, log(d_u/delta_c).
+    `reward_threshold`, b_0, `row_floor`, kappa, and `ratio`, the least statistic over its threshold, are those of the
+    last test. `expected` and `forecast` are pulls from the start to the stop, as expected then and now.
     """
 
     begun: float
     first: int
-    blocks: int
     weight: float
     earned: float
-    reward_level: float
-    row_level: float
-    answer_level: float
+    reward_log: float
+    cost_log: float
+    n_unknown: int
+    reward_threshold: float
+    row_floor: float
     ratio: float
     expected: float
     forecast: float
@@ -72,47 +73,210 @@ class StartTerms(Scalars):
 
 @struct
 class Start:
-    r"""What was fixed at a start, and what has been accumulated since. Outcome 0 is the reward, 1 + i row i.
+    """What has been accumulated since a start.
 
-    Fixed: `anchor` (K,), p_s; `precision` (1 + d, K), lam_a tau_a; `priors` (d,), the precision at the answer; `points`
-    (d, POINTS), of the mixture there; `pivots` (1 + d, K), about which powers are summed; `coarse` (1 + d, K), 1 where
-    Hoeffding's account was chosen.
-
-    Sums over blocks: `rewards` (K,) and `rows` (d, K) of n_k times the block's means; `slack` (d,) of -n_k G^k p_k;
-    `answer` (K,) of n_k p_k; `spread`, `spread_p`, `spread_pp` (K,) of f^2 per pull, times 1, p, p^2; `squares`
-    (1 + d, K), `squares_p`, `squares_pp` (K,) the same times xi^2 (the reward's); `own` (d, K) of f^2 p^2 xi^2 per row;
-    `charges` (d, POINTS) the account of each point; `twos` (3, 1 + d, K) and `fours` (5, 1 + d, K) power sums with f^2
-    and f^4. `highest` (K,) is the largest share that any p_k had.
+    `v`, `u`, `z` (K,) as above; `rewards` (K,) and `rows` (d, K) sum n_k times the means of the blocks; `slack` (d,)
+    sums -n_k G^k p_k and `answer` (K,) n_k p_k. Fixed at the start: `lam`, `anchor` (K,), p_s, and `predicted` (d,),
+    the V_i expected.
     """
 
     terms: StartTerms
+    lam: FloatArray
     anchor: FloatArray
-    precision: FloatArray
-    priors: FloatArray
-    points: FloatArray
-    pivots: FloatArray
-    coarse: IntArray
+    predicted: FloatArray
+    v: FloatArray
+    u: FloatArray
+    z: FloatArray
     rewards: FloatArray
     rows: FloatArray
     slack: FloatArray
     answer: FloatArray
-    spread: FloatArray
-    spread_p: FloatArray
-    spread_pp: FloatArray
-    squares: FloatArray
-    squares_p: FloatArray
-    squares_pp: FloatArray
-    own: FloatArray
-    charges: FloatArray
-    twos: FloatArray
-    fours: FloatArray
-    highest: FloatArray
+
+
+def make_start(number: int, delta: float, independent: bool, model: Model) -> Start:
+    """Allocate the start of this number, from 0, with nothing accumulated.
+
+    Args:
+        number: Which start it is: that decides its share of delta.
+        delta: What all starts may spend together.
+        independent: Whether the reward and all costs of one pull are. Otherwise the 1 + d_u supermartingales are
+            averaged geometrically, which multiplies the logarithm by 1 + d_u.
+        model: The problem.
+    """
+    d, k = model.row_noise.shape
+    n_unknown = int((~model.known).sum())
+    spent = delta * START_WEIGHTS[number]
+    terms = StartTerms(reward_log=np.log(1.0 / spent))
+    if n_unknown > 0:
+        copies = 1 if independent else 1 + n_unknown
+        terms.n_unknown = n_unknown
+        terms.reward_log = copies * np.log(1.0 / (REWARD_SHARE * spent))
+        terms.cost_log = np.log(n_unknown / ((1.0 - REWARD_SHARE) * spent))
+    vectors = (np.zeros(k) for _ in range(7))
+    return Start(
+        terms=terms,
+        lam=next(vectors),
+        anchor=next(vectors),
+        predicted=np.zeros(d),
+        v=next(vectors),
+        u=next(vectors),
+        z=next(vectors),
+        rewards=next(vectors),
+        rows=np.zeros((d, k)),
+        slack=np.zeros(d),
+        answer=next(vectors),
+    )
+
+
+def expect_thresholds(first: Start) -> tuple[float, float]:
+    """Return roughly what both thresholds of the first start will be, in units of the statistics without its precision.
+
+    If all went as planned at the start, V would be 1 / PRECISION times the precision, which lowers every statistic.
+    """
+    length = 0.5 * math.log1p(1.0 / PRECISION)
+    reward = first.terms.reward_log + (1 + first.terms.n_unknown) * length
+    return float(first.terms.cost_log) + COST_PRICE, float((1.0 + PRECISION) * reward)
+
+
+@kernel
+def begin(
+    start: Start, steps: float, expected: float, allocation: FloatArray, answer: FloatArray, model: Model
+) -> None:
+    """Fix what a start needs: an expected number of pulls until the stop, and how they and the answer are planned."""
+    start.terms.begun = steps
+    for a in range(answer.size):
+        start.lam[a] = PRECISION * expected / allocation[a]
+        start.anchor[a] = answer[a]
+    predict_variances(start, model)
+
+
+@kernel
+def predict_variances(start: Start, model: Model) -> None:
+    """Write the variances V_i that a start expects at the stop: they follow from its precisions and anchor."""
+    for i in range(model.known.size):
+        start.predicted[i] = 0.0
+        for a in range(model.reward_noise.size):
+            expected = start.lam[a] / PRECISION
+            start.predicted[i] += expected * model.row_noise[i, a] * start.anchor[a] * start.anchor[a]
+
+
+@kernel
+def add_block(start: Start, counts: FloatArray, answer: FloatArray, means: FloatArray, rows: FloatArray) -> None:
+    """Add a complete block: its counts (K,), answer (K,), mean rewards (K,) and mean rows (d, K)."""
+    n_arms = counts.size
+    size = 0.0
+    for a in range(n_arms):
+        size += counts[a]
+    start.terms.weight += size
+    for a in range(n_arms):
+        spread = size * size / counts[a]
+        start.v[a] += spread
+        start.u[a] += spread * answer[a]
+        start.z[a] += spread * answer[a] * answer[a]
+        start.rewards[a] += size * means[a]
+        start.terms.earned += size * means[a] * answer[a]
+        start.answer[a] += size * answer[a]
+        for i in range(rows.shape[0]):
+            start.rows[i, a] += size * rows[i, a]
+            start.slack[i] -= size * rows[i, a] * answer[a]
+
+
+@kernel
+def row_variance(start: Start, i: int, model: Model) -> float:
+    """V_i: the variance of the answer's cost, summed over the blocks."""
+    total = 0.0
+    for a in range(model.reward_noise.size):
+        total += model.row_noise[i, a] * start.z[a]
+    return total
+
+
+@kernel
+def cost_evidence(slack: float, variance: float, predicted: float, cost_log: float) -> float:
+    """Logarithm of the mixture of exp(x D - x^2 V / 2) over three x; the test passes when it reaches `cost_log`."""
+    middle = math.sqrt(2.0 * cost_log / predicted)
+    largest = -np.inf
+    for k in range(3):
+        x = middle * SPACING ** (k - 1)
+        largest = max(largest, x * slack - 0.5 * x * x * variance)
+    total = 0.0
+    for k in range(3):
+        x = middle * SPACING ** (k - 1)
+        total += (_MIDDLE if k == 1 else _SIDE) * math.exp(x * slack - 0.5 * x * x * variance - largest)
+    return largest + math.log(total)
+
+
+@kernel
+def least_cost_evidence(start: Start, model: Model) -> float:
+    """The least evidence over what it must reach, over the unknown rows: at least one when all cost tests pass."""
+    least = np.inf
+    for i in range(model.known.size):
+        if not model.known[i]:
+            variance = row_variance(start, i, model)
+            found = cost_evidence(start.slack[i], variance, start.predicted[i], start.terms.cost_log)
+            if not found / start.terms.cost_log >= least:  # NaN fails
+                least = found / start.terms.cost_log
+    return least
+
+
+@kernel
+def find_thresholds(start: Start, model: Model) -> tuple[float, float]:
+    r"""Return b_0, what every witness must exceed, and kappa, the least part of an unknown row.
+
+    .. math:: R_c = \max_a v_a/\lambda_a, \qquad L_0 = \max\{\tfrac12 \log(1 + R_0), \log \tfrac{2\rho_0}{1 - \rho_0}\},
+              \qquad L_c = \max\{\tfrac12 \log(1 + R_c), \log \tfrac{2\rho_c}{1 - \rho_c}\}
+
+    R_0 bounds V_0/Lambda_0 for every q: the best of a few eps in (x + y)^2 <= (1 + eps) x^2 + (1 + 1/eps) y^2.
+    """
+    ratio, moved, rest, anchored = 0.0, 0.0, 0.0, 0.0
+    for a in range(model.reward_noise.size):
+        noise, v, lam, anchor = model.reward_noise[a], start.v[a], start.lam[a], start.anchor[a]
+        if not v / lam <= ratio:  # NaN fails
+            ratio = v / lam
+        centre = start.u[a] / v
+        moved += noise * v * (centre - anchor) ** 2
+        rest += noise * max(start.z[a] - start.u[a] * centre, 0.0)
+        anchored += ANCHOR * noise * lam * anchor * anchor
+    reward_ratio = np.inf
+    eps = _FIRST
+    for _ in range(_TRIALS):
+        eps *= _GROWTH
+        reward_ratio = min(reward_ratio, max((1.0 + eps) * ratio, ((1.0 + 1.0 / eps) * moved + rest) / anchored))
+    reward_price = max(0.5 * math.log1p(reward_ratio), math.log(2.0 * REWARD_SLAB / (1.0 - REWARD_SLAB)))
+    cost_price = max(0.5 * math.log1p(ratio), math.log(2.0 * COST_SLAB / (1.0 - COST_SLAB)))
+    row_price = cost_price - math.log(2.0 * COST_SLAB)
+    reward = start.terms.reward_log + reward_price - math.log(2.0 * REWARD_SLAB)
+    return reward + start.terms.n_unknown * row_price, max(row_price + math.log(1.0 - COST_SLAB), 0.0)
+
+
+@kernel
+def write_block_evidence(start: Start, floor: float, model: Model, evidence_out: Evidence) -> None:
+    """Write what the reward test of a start looks at, per pull: g(q) of it is the statistic of the witness q."""
+    n_arms, d = model.reward_noise.size, model.known.size
+    weight, centre_out = start.terms.weight, evidence_out.centre
+    spread, mean = 0.0, 0.0
+    for a in range(n_arms):
+        noise, lam, anchor = model.reward_noise[a], start.lam[a], start.anchor[a]
+        total = start.v[a] + lam
+        centre_out[a] = (start.u[a] + lam * anchor) / total
+        evidence_out.mu[a] = start.rewards[a] / weight
+        evidence_out.mu_var[a] = noise * total / (weight * weight)
+        mean += evidence_out.mu[a] * centre_out[a]
+        around = start.z[a] + (1.0 + ANCHOR) * lam * anchor * anchor - total * centre_out[a] * centre_out[a]
+        spread += noise * max(around, 0.0) / (weight * weight)
+        for i in range(d):
+            known = model.known[i]
+            evidence_out.rows[i, a] = model.known_rows[i, a] if known else start.rows[i, a] / weight
+            evidence_out.row_var[i, a] = model.row_noise[i, a] * total / (weight * weight)
+    for i in range(d):
+        evidence_out.known[i] = model.known[i]
+    terms = evidence_out.terms
+    terms.spread, terms.floor = spread, floor
+    terms.tolerance = model.r + start.terms.earned / weight - mean
 
 
 @struct
 class Record:
-    """Complete blocks, M of them at most: answers and counts (M, K), guesses and expected variances (M, 1 + d, K),
-    power sums (M, 4, 1 + d, K).
+    """Complete blocks, M of them at most: answers, counts, mean rewards (M, K) and mean rows (M, d, K).
 
     `told` (M,) is the number of outcomes known when the block was fixed.
     """
@@ -120,474 +284,17 @@ class Record:
     told: FloatArray
     answers: FloatArray
     counts: FloatArray
-    guesses: FloatArray
-    variances: FloatArray
-    powers: FloatArray
+    means: FloatArray
+    rows: FloatArray
 
 
 def make_record(n_blocks: int, n_arms: int, n_constraints: int) -> Record:
     """Allocate a record of so many blocks."""
-    n, m, k = n_blocks, 1 + n_constraints, n_arms
-    return Record(
-        told=np.zeros(n),
-        answers=np.zeros((n, k)),
-        counts=np.zeros((n, k)),
-        guesses=np.zeros((n, m, k)),
-        variances=np.zeros((n, m, k)),
-        powers=np.zeros((n, 4, m, k)),
-    )
+    m, k = n_blocks, n_arms
+    return Record(np.zeros(m), np.zeros((m, k)), np.zeros((m, k)), np.zeros((m, k)), np.zeros((m, n_constraints, k)))
 
 
 @kernel
-def _size(record: Record, b: int) -> float:
-    """The pulls of a block."""
-    total = 0.0
-    for a in range(record.counts.shape[1]):
-        total += record.counts[b, a]
-    return total
-
-
-def share_delta(number: int, delta: float, n_unknown: int) -> tuple[float, float, float]:
-    """Return what the start of this number may spend on the reward at q, each row at q, and each row at the answer."""
-    spent = delta * START_WEIGHTS[number]
-    if n_unknown == 0:
-        return spent, 1.0, 1.0
-    return REWARD_SHARE * spent, ROWS_SHARE * spent / n_unknown, ANSWER_SHARE * spent / n_unknown
-
-
-def make_start(number: int, delta: float, model: Model) -> Start:
-    """Allocate the start of this number, from 0, with nothing accumulated.
-
-    Args:
-        number: Which start it is: that decides its share of delta.
-        delta: What all starts may spend together.
-        model: The problem.
-    """
-    d, k = model.row_noise.shape
-    reward, row, answer = share_delta(number, delta, int((~model.known).sum()))
-    terms = StartTerms(reward_level=-math.log(reward), row_level=-math.log(row), answer_level=-math.log(answer))
-    return Start(
-        terms=terms,
-        anchor=np.zeros(k),
-        precision=np.zeros((1 + d, k)),
-        priors=np.zeros(d),
-        points=np.zeros((d, POINTS)),
-        pivots=np.zeros((1 + d, k)),
-        coarse=np.zeros((1 + d, k), dtype=np.int64),
-        rewards=np.zeros(k),
-        rows=np.zeros((d, k)),
-        slack=np.zeros(d),
-        answer=np.zeros(k),
-        spread=np.zeros(k),
-        spread_p=np.zeros(k),
-        spread_pp=np.zeros(k),
-        squares=np.zeros((1 + d, k)),
-        squares_p=np.zeros(k),
-        squares_pp=np.zeros(k),
-        own=np.zeros((d, k)),
-        charges=np.zeros((d, POINTS)),
-        twos=np.zeros((3, 1 + d, k)),
-        fours=np.zeros((5, 1 + d, k)),
-        highest=np.zeros(k),
-    )
-
-
-@kernel
-def side(model: Model, k: int, arm: int, guessed: float) -> float:
-    """How far outcome k of an arm can lie from its guess on the side that matters at q: below, for a row; either, for
-    the reward. Infinite without a range."""
-    below = guessed - model.low[k, arm]
-    return below if k > 0 else max(below, model.high[k, arm] - guessed)
-
-
-@kernel
-def begin(
-    start: Start,
-    model: Model,
-    expected: float,
-    allocation: FloatArray,
-    answer: FloatArray,
-    variances: FloatArray,
-    guesses: FloatArray,
-) -> None:
-    """Fix what a start needs from the data so far.
-
-    `expected` pulls until the stop, how they (`allocation`) and the `answer` are planned, and the variances and guesses
-    (1 + d, K) of one pull of each arm.
-    """
-    for a in range(answer.size):
-        start.anchor[a] = answer[a]
-    for k in range(model.accounts.size):
-        for a in range(answer.size):
-            start.pivots[k, a] = guesses[k, a]
-            start.coarse[k, a] = 0
-            tau = variances[k, a]
-            if model.accounts[k] == RANGE:
-                hoeffding = 0.25 * (model.high[k, a] - model.low[k, a]) ** 2
-                per = (1.0 + PRECISION) * expected * variances[k, a] * allocation[a]
-                u = 2.5 * side(model, k, a, guesses[k, a]) / math.sqrt(per) if per > 0.0 else 1.0
-                tau = learning_price(min(u, LEARNABLE)) * variances[k, a]
-                if u > LEARNABLE or tau > hoeffding:
-                    start.coarse[k, a] = 1
-                    tau = hoeffding
-            start.precision[k, a] = PRECISION * expected / allocation[a] * tau
-    settle_priors(start, model)
-
-
-@kernel
-def settle_priors(start: Start, model: Model) -> None:
-    """Write the precision of each row at the answer, and the points of its mixture: they follow from the rest."""
-    for i in range(model.known.size):
-        total = 0.0
-        for a in range(start.anchor.size):
-            total += start.precision[1 + i, a] * start.anchor[a] * start.anchor[a]
-        start.priors[i] = total
-        if model.known[i] or not total > 0.0:
-            continue
-        first = math.log(POINTS_BETWEEN[0] / math.sqrt(total))
-        last = math.log(POINTS_BETWEEN[1] / math.sqrt(total))
-        for n in range(POINTS):
-            start.points[i, n] = math.exp(first + n * (last - first) / (POINTS - 1))
-
-
-@struct
-class Told:
-    """A complete block: its `answer` and `counts` (K,), the guesses (1 + d, K), and power sums (4, 1 + d, K) about
-    them; costs as rows of the model, before their bounds."""
-
-    answer: FloatArray
-    counts: FloatArray
-    guesses: FloatArray
-    powers: FloatArray
-
-
-@kernel
-def add_block(start: Start, model: Model, told: Told, variances: FloatArray) -> None:
-    """Add a complete block; `variances` (1 + d, K) are those expected before it."""
-    n_arms, size = told.counts.size, 0.0
-    for a in range(n_arms):
-        size += told.counts[a]
-    start.terms.weight += size
-    start.terms.blocks += 1
-    for a in range(n_arms):
-        n, p = told.counts[a], told.answer[a]
-        f = size / n
-        start.answer[a] += size * p
-        start.highest[a] = max(start.highest[a], p)
-        start.spread[a] += f * f * n
-        start.spread_p[a] += f * f * n * p
-        start.spread_pp[a] += f * f * n * p * p
-        for k in range(model.accounts.size):
-            if model.accounts[k] == KNOWN:
-                continue
-            total = f * (told.powers[0, k, a] + n * told.guesses[k, a])
-            squares = f * f * told.powers[1, k, a]
-            start.squares[k, a] += squares
-            if k == 0:
-                start.rewards[a] += total
-                start.terms.earned += p * total
-                start.squares_p[a] += p * squares
-                start.squares_pp[a] += p * p * squares
-            else:
-                total -= size * model.bounds[k - 1]
-                start.rows[k - 1, a] += total
-                start.slack[k - 1] -= p * total
-                start.own[k - 1, a] += p * p * squares
-                if model.accounts[k] == RANGE:
-                    _charge(start, model, told, k, a, f * p, variances[k, a])
-            if model.accounts[k] == ESTIMATED:
-                _add_powers(start, told, k, a, f)
-    for i in range(model.known.size):
-        if model.known[i]:
-            for a in range(n_arms):
-                start.rows[i, a] += size * model.known_rows[i, a]
-                start.slack[i] -= size * model.known_rows[i, a] * told.answer[a]
-
-
-@kernel
-def _charge(start: Start, model: Model, told: Told, k: int, a: int, c: float, variance: float) -> None:
-    """Add the account of a block's pulls of one arm to every point of the mixture of a row at the answer."""
-    i, width = k - 1, model.high[k, a] - model.low[k, a]
-    above = model.high[k, a] - told.guesses[k, a]
-    for n in range(POINTS):
-        x = start.points[i, n] * c
-        price = learning_price(min(x * above, LEARNABLE))
-        # Chosen by what is expected, not by what came: so the account is fixed before the block.
-        if x * above <= LEARNABLE and price * variance < 0.25 * width * width:
-            start.charges[i, n] += 0.5 * x * x * price * told.powers[1, k, a]
-        else:
-            start.charges[i, n] += 0.125 * x * x * width * width * told.counts[a]
-
-
-@kernel
-def _add_powers(start: Start, told: Told, k: int, a: int, f: float) -> None:
-    """Add power sums about the start's pivot, with weights f^2 and f^4."""
-    shift = told.guesses[k, a] - start.pivots[k, a]
-    n, one, two = told.counts[a], told.powers[0, k, a], told.powers[1, k, a]
-    three, four = told.powers[2, k, a], told.powers[3, k, a]
-    first = one + n * shift
-    second = two + shift * (2.0 * one + n * shift)
-    third = three + shift * (3.0 * two + shift * (3.0 * one + n * shift))
-    fourth = four + shift * (4.0 * three + shift * (6.0 * two + shift * (4.0 * one + n * shift)))
-    f2 = f * f
-    start.twos[0, k, a] += f2 * n
-    start.twos[1, k, a] += f2 * first
-    start.twos[2, k, a] += f2 * second
-    start.fours[0, k, a] += f2 * f2 * n
-    start.fours[1, k, a] += f2 * f2 * first
-    start.fours[2, k, a] += f2 * f2 * second
-    start.fours[3, k, a] += f2 * f2 * third
-    start.fours[4, k, a] += f2 * f2 * fourth
-
-
-@kernel
-def guard_of(start: Start, k: int, a: int) -> float:
-    """By how much the guard of `estimated` multiplies the variance of outcome k of an arm."""
-    weight = start.twos[0, k, a]
-    if not weight > 0.0:
-        return math.inf
-    m = start.twos[1, k, a] / weight
-    squares = start.twos[2, k, a] - m * start.twos[1, k, a]
-    sums = start.fours[:, k, a]
-    fourths = sums[4] - m * (4.0 * sums[3] - m * (6.0 * sums[2] - m * (4.0 * sums[1] - m * sums[0])))
-    least = 1e-13 * max(start.twos[2, k, a], weight * m * m)  # less is round-off
-    return guard(squares if squares > least else 0.0, fourths)
-
-
-@struct
-class Sums:
-    """What the accounts of a start's blocks add up to, for each coordinate, reach and arm: f^2 s (1 + d, V, K), and for
-    the reward times p and p^2 (V, K). Infinite where nothing is known of an arm's variance."""
-
-    squares: FloatArray
-    cross: FloatArray
-    norm: FloatArray
-
-
-def count_variants(model: Model) -> int:
-    """Return how many variants a coordinate may have: one per reach where some variance is learned in a range."""
-    return len(REACHES) if bool(np.any(model.accounts == RANGE)) else 1
-
-
-def make_sums(model: Model) -> Sums:
-    """Allocate sums."""
-    m, v, k = model.accounts.size, count_variants(model), model.reward_noise.size
-    return Sums(np.zeros((m, v, k)), np.zeros((v, k)), np.zeros((v, k)))
-
-
-@kernel
-def add_up(start: Start, model: Model, record: Record, sums_out: Sums) -> None:
-    """Add up every account over the blocks of a start, for every reach that is tried."""
-    for k in range(model.accounts.size):
-        account = model.accounts[k]
-        if account == RANGE and k == 0:
-            _learn_reward(start, model, record, sums_out)
-        elif account == RANGE:
-            _learn_row(start, model, record, k, sums_out)
-        elif account != KNOWN:
-            for a in range(start.anchor.size):
-                factor, squares = 1.0, start.squares[k, a]
-                if account == DECLARED:
-                    factor = model.reward_noise[a] if k == 0 else model.row_noise[k - 1, a]
-                    squares = start.spread[a]
-                else:
-                    factor = guard_of(start, k, a)
-                sums_out.squares[k, 0, a] = factor * squares if factor < np.inf else np.inf
-                if k == 0:
-                    declared = account == DECLARED
-                    cross = start.spread_p[a] if declared else start.squares_p[a]
-                    norm = start.spread_pp[a] if declared else start.squares_pp[a]
-                    sums_out.cross[0, a] = factor * cross if factor < np.inf else 0.0
-                    sums_out.norm[0, a] = factor * norm if factor < np.inf else 0.0
-
-
-@inlined_kernel
-def _stated(squares: float, hoeffding: float, u: float, coarse: bool) -> float:
-    """What the account of a range states for a block's pulls of an arm, where x |c| b is at most u.
-
-    `squares` is the sum of xi^2, `hoeffding` a quarter of the squared width for every pull.
-    """
-    if coarse:
-        return hoeffding
-    if u <= LEARNABLE:
-        return learning_price(u) * squares
-    return learning_price(LEARNABLE) * squares + hoeffding
-
-
-@kernel
-def _plain(start: Start, model: Model, k: int, a: int) -> tuple[float, float, float]:
-    """The least that an arm's sums of f^2 s can be, and those times p and p^2: G is at least one."""
-    if start.coarse[k, a] == 1:
-        hoeffding = 0.25 * (model.high[k, a] - model.low[k, a]) ** 2
-        return hoeffding * start.spread[a], hoeffding * start.spread_p[a], hoeffding * start.spread_pp[a]
-    if k > 0:
-        return start.squares[k, a], 0.0, 0.0
-    return start.squares[0, a], start.squares_p[a], start.squares_pp[a]
-
-
-@kernel
-def _learn_row(start: Start, model: Model, record: Record, k: int, sums_out: Sums) -> None:
-    r"""Add up a row at q: :math:`S \ge A_a q_a^2` with A_a the least its sums can be, so u <= Y f b / sqrt(A_a)."""
-    for a in range(start.anchor.size):
-        quarter = 0.25 * (model.high[k, a] - model.low[k, a]) ** 2
-        least, _, _ = _plain(start, model, k, a)
-        length = 1.0 / math.sqrt(least + start.precision[k, a])
-        for v in range(sums_out.squares.shape[1]):
-            total = 0.0
-            for b in range(start.terms.first, start.terms.first + start.terms.blocks):
-                n = record.counts[b, a]
-                f = _size(record, b) / n
-                u = _REACHES[v] * f * side(model, k, a, record.guesses[b, k, a]) * length
-                squares = record.powers[b, 1, k, a]
-                total += f * f * _stated(squares, quarter * n, u, start.coarse[k, a] == 1)
-            sums_out.squares[k, v, a] = total
-
-
-@kernel
-def _learn_reward(start: Start, model: Model, record: Record, sums_out: Sums) -> None:
-    r"""Add up the reward at q.
-
-    :math:`S \ge \sum_a A_a (q_a - c_a)^2 + e` with the least that its sums can be, so in a block of the answer p,
-    :math:`(q_a - p_a)^2 \le S (1/A_a + (c_a - p_a)^2/e)`.
-    """
-    n_arms, rest = start.anchor.size, 0.0
-    for a in range(n_arms):
-        prior, anchor = start.precision[0, a], start.anchor[a]
-        least, cross, norm = _plain(start, model, 0, a)
-        centre = (cross + prior * anchor) / (least + prior)
-        rest += norm + (1.0 + ANCHOR) * prior * anchor * anchor - (least + prior) * centre * centre
-    for a in range(n_arms):
-        prior = start.precision[0, a]
-        least, cross, _ = _plain(start, model, 0, a)
-        centre = (cross + prior * start.anchor[a]) / (least + prior)
-        quarter, coarse = 0.25 * (model.high[0, a] - model.low[0, a]) ** 2, start.coarse[0, a] == 1
-        for v in range(sums_out.squares.shape[1]):
-            total, total_p, total_pp = 0.0, 0.0, 0.0
-            for b in range(start.terms.first, start.terms.first + start.terms.blocks):
-                n, p = record.counts[b, a], record.answers[b, a]
-                f = _size(record, b) / n
-                away = (p - centre) ** 2
-                length = 1.0 / (least + prior) + (away / rest if rest > 0.0 else np.inf if away > 0.0 else 0.0)
-                u = _REACHES[v] * f * side(model, 0, a, record.guesses[b, 0, a]) * math.sqrt(length)
-                stated = f * f * _stated(record.powers[b, 1, 0, a], quarter * n, u, coarse)
-                total += stated
-                total_p += p * stated
-                total_pp += p * p * stated
-            sums_out.squares[0, v, a] = total
-            sums_out.cross[v, a] = total_p
-            sums_out.norm[v, a] = total_pp
-
-
-@kernel
-def write_block_evidence(
-    start: Start, model: Model, record: Record, r: float, sums: Sums, evidence_out: Evidence
-) -> None:
-    """Write what the blocks of a start say of every witness of its average, for a tolerance r; adds them up anew."""
-    evidence_out.terms.kind = MIXED
-    add_up(start, model, record, sums)
-    for k in range(model.accounts.size):
-        evidence_out.variants[k] = 0
-        if k > 0:
-            evidence_out.known[k - 1] = model.known[k - 1]
-            for a in range(start.anchor.size):
-                evidence_out.known_rows[k - 1, a] = model.known_rows[k - 1, a]
-        if model.accounts[k] == KNOWN:
-            continue
-        n = sums.squares.shape[1] if model.accounts[k] == RANGE else 1
-        evidence_out.variants[k] = n
-        for v in range(n):
-            evidence_out.reaches[k, v] = _REACHES[v] if model.accounts[k] == RANGE else np.inf
-            evidence_out.levels[k, v] = start.terms.reward_level if k == 0 else start.terms.row_level
-            _write_variant(start, k, v, r, sums, evidence_out)
-        if k == 0 and model.accounts[0] == ESTIMATED and _mixes_unvaried(start, sums):
-            evidence_out.variants[0] = 0
-
-
-@kernel
-def _mixes_unvaried(start: Start, sums: Sums) -> bool:
-    """Whether the answer mixes an arm whose reward has never varied: then the reward refutes nothing."""
-    for a in range(start.anchor.size):
-        if start.highest[a] > 0.0 and sums.squares[0, 0, a] == np.inf:
-            return True
-    return False
-
-
-@kernel
-def _write_variant(start: Start, k: int, v: int, r: float, sums: Sums, evidence_out: Evidence) -> None:
-    """Write D, S and Lambda of one coordinate, as functions of q."""
-    fixed, prior_fixed = 0.0, 0.0
-    for a in range(start.anchor.size):
-        prior, squares = start.precision[k, a], sums.squares[k, v, a]
-        variance = squares if squares < np.inf else _UNKNOWN_VARIANCE
-        tilt, prior_tilt = 0.0, 0.0
-        if k == 0:
-            anchor = start.anchor[a]
-            own = (1.0 + ANCHOR) * prior * anchor * anchor
-            prior_tilt = prior * anchor
-            tilt = sums.cross[v, a] + prior_tilt
-            fixed, prior_fixed = fixed + sums.norm[v, a] + own, prior_fixed + own
-            evidence_out.gains[k, v, a] = -start.rewards[a]
-        else:
-            evidence_out.gains[k, v, a] = start.rows[k - 1, a]
-        evidence_out.curves[k, v, a] = variance + prior
-        evidence_out.tilts[k, v, a] = tilt
-        evidence_out.prior_curves[k, v, a] = prior
-        evidence_out.prior_tilts[k, v, a] = prior_tilt
-    evidence_out.fixed[k, v] = fixed
-    evidence_out.prior_fixed[k, v] = prior_fixed
-    evidence_out.bases[k, v] = start.terms.weight * r + start.terms.earned if k == 0 else 0.0
-
-
-@kernel
-def answer_evidence(start: Start, model: Model, i: int, statistic: float) -> float:
-    """log E of an unknown row at the answer, for this value of D: it must reach `answer_level`."""
-    if model.accounts[1 + i] == RANGE:
-        return _mixture_evidence(start, i, statistic)
-    variance, prior = 0.0, start.priors[i]
-    for a in range(start.anchor.size):
-        if model.accounts[1 + i] == DECLARED:
-            variance += model.row_noise[i, a] * start.spread_pp[a]
-        elif start.highest[a] > 0.0:
-            factor = guard_of(start, 1 + i, a)
-            variance += factor * start.own[i, a] if factor < np.inf else np.inf
-    if not (statistic > 0.0 and variance < np.inf and prior > 0.0):
-        return -np.inf
-    total = variance + prior
-    return float(log_mixture(statistic / math.sqrt(total), np.inf) - 0.5 * math.log(total / prior))
-
-
-@kernel
-def _mixture_evidence(start: Start, i: int, statistic: float) -> float:
-    """log of the mixture over the points of a row at the answer; their weights are those of a half-normal, and sum to
-    one."""
-    prior, total, weights, largest = start.priors[i], 0.0, 0.0, -np.inf
-    if not prior > 0.0:
-        return -np.inf
-    for n in range(POINTS):
-        x = start.points[i, n]
-        weights += x * math.exp(-0.5 * prior * x * x)
-        largest = max(largest, x * statistic - start.charges[i, n] - 0.5 * prior * x * x + math.log(x))
-    for n in range(POINTS):
-        x = start.points[i, n]
-        total += math.exp(x * statistic - start.charges[i, n] - 0.5 * prior * x * x + math.log(x) - largest)
-    return largest + math.log(total / weights)
-
-
-@kernel
-def least_answer_evidence(start: Start, model: Model) -> float:
-    """The least evidence over what it must reach, over the unknown rows: at least one when the answer is safe."""
-    least = np.inf
-    for i in range(model.known.size):
-        if not model.known[i]:
-            found = answer_evidence(start, model, i, start.slack[i]) / start.terms.answer_level
-            if math.isnan(found):  # proves nothing, whatever the rows that follow say
-                return -np.inf
-            least = min(least, found)
-    return least
-
-
-@kernel
-def add_recorded(start: Start, model: Model, record: Record, k: int) -> None:
+def add_recorded(start: Start, record: Record, k: int) -> None:
     """Add a block on record to a start."""
-    told = Told(record.answers[k], record.counts[k], record.guesses[k], record.powers[k])
-    add_block(start, model, told, record.variances[k])
+    add_block(start, record.counts[k], record.answers[k], record.means[k], record.rows[k])

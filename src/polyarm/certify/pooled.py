@@ -1,10 +1,9 @@
-r"""Thresholds over all outcomes at once, which hold at all times: the price of watching while the data come in.
+r"""Thresholds that hold at all times at once: the price of watching while the data come in.
 
 For each arm the Gaussian mixture, of precision lam, of :math:`\exp(\theta S - \theta^2 N / 2)` is a supermartingale, so
 with probability at least 1 - delta', for every t, :math:`\sum_a e_a (\text{deviation}_a)^2 / 2 \le \log(1/\delta') +
 \sum_a L_a`, where :math:`e_a = N_a^2/(N_a + \lambda)` are the *effective pulls* and
-:math:`L_a = \tfrac12 \log(1 + N_a/\lambda)` the price of each arm. So for the rewards, and for each row. At the true
-optimum, a vertex, rows count only its arms: the dearest that many.
+:math:`L_a = \tfrac12 \log(1 + N_a/\lambda)` the price of each arm.
 """
 
 import math
@@ -13,185 +12,133 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._structs import Scalars, struct
-from polyarm._types import FloatArray
-from polyarm.certify.constants import ANSWER_SHARE, REWARD_SHARE, ROWS_SHARE
-from polyarm.certify.evidence import FIXED, TOGETHER, Evidence
+from polyarm._types import FloatArray, IntArray
+from polyarm.certify.evidence import Evidence
 from polyarm.model import Model
-from polyarm.tolerances import KNOWN_ROW
 
 # Kinds of thresholds.
-PROVED = 0  # the mixture of precision `lam`; coordinates are averaged
-STYLISED = 1  # what papers use: every pull counts, coordinates add up, all thresholds are log((1 + log t)/delta)
-GIVEN = 2  # every pull counts, coordinates add up, all thresholds are one
+PROVED = 0  # the mixture of precision `lam`
+STYLISED = 1  # what papers use: every pull counts, and both thresholds are log((1 + log t)/delta)
+FIXED = 2  # every pull counts, and the thresholds are `cost_log` and `reward_log`
 
 
 class Pricing(Scalars):
     """How thresholds are computed.
 
-    `kind` is one of those above. `answer_log`, `reward_log` and `row_log` are the parts that do not grow with the data:
-    for rows at the answer, and for reward and rows at the true optimum. `support` is how many arms that can mix.
+    `kind` is one of those above. `cost_log` and `reward_log` are the parts that do not grow with the data; `n_unknown`
+    is the number of unknown rows and `support` how many arms an optimal vertex can mix.
     """
 
     kind: int
     lam: float
-    answer_log: float
+    cost_log: float
     reward_log: float
-    row_log: float
+    n_unknown: int
     support: int
     delta: float
 
 
-def make_pricing(proved: bool, lam: float, delta: float, n_arms: int, n_known: int, n_unknown: int) -> Pricing:
-    """Split delta between rows at the answer, the reward and the rows at the true optimum."""
-    answer_log, reward_log, row_log = 0.0, math.log(1.0 / delta), 0.0
-    if n_unknown > 0:
-        answer_log = math.log(n_unknown / (ANSWER_SHARE * delta))
-        reward_log = math.log(1.0 / (REWARD_SHARE * delta))
-        row_log = math.log(n_unknown / (ROWS_SHARE * delta))
+def make_pricing(
+    proved: bool, lam: float, delta: float, n_arms: int, n_known: int, n_unknown: int, independent: bool
+) -> Pricing:
+    """Split delta between the cost test and the reward test; see docs/guarantee.md for the proof.
+
+    `independent`: the reward and all costs of one pull are mutually independent. Otherwise the 1 + d_u supermartingales
+    are averaged geometrically, which multiplies the logarithm by 1 + d_u.
+    """
+    if n_unknown == 0:
+        cost_log, reward_log = 0.0, math.log(1.0 / delta)
+    else:
+        copies = 1 if independent else 1 + n_unknown
+        cost_log, reward_log = math.log(2.0 * n_unknown / delta), copies * math.log(2.0 / delta)
+    support = min(n_arms, n_known + n_unknown + 1)
+    kind = PROVED if proved else STYLISED
     return Pricing(
-        kind=PROVED if proved else STYLISED,
-        lam=lam,
-        answer_log=answer_log,
-        reward_log=reward_log,
-        row_log=row_log,
-        support=min(n_arms, n_known + n_unknown + 1),
-        delta=delta,
+        kind=kind, lam=lam, cost_log=cost_log, reward_log=reward_log, n_unknown=n_unknown, support=support, delta=delta
     )
 
 
-def given_pricing() -> Pricing:
-    """Thresholds of one: the statistics themselves."""
-    return Pricing(kind=GIVEN, lam=1.0)
+def fixed_pricing(cost: float, reward: float) -> Pricing:
+    """Thresholds that do not change with the pulls."""
+    return Pricing(kind=FIXED, lam=1.0, cost_log=cost, reward_log=reward)
 
 
 class Thresholds(Scalars):
-    """What statistics must exceed: rows at the answer (`cost`), the `reward` or a `row` that refutes by itself.
-
-    `witness` is what a witness's value must exceed: one where its coordinates are averaged, `reward` where they are
-    added up.
-    """
+    """What the cost statistics and the reward statistic must exceed."""
 
     cost: float
     reward: float
-    row: float
-    witness: float
 
 
 @struct
 class Worth:
-    """What pulls are worth: effective pulls (K,), and the thresholds."""
+    """What pulls are worth: effective pulls (K,), both thresholds, and a mark on the arms whose costs are paid for."""
 
     effective: FloatArray
     thresholds: Thresholds
+    dearest: IntArray
 
 
 def make_worth(n_arms: int) -> Worth:
-    """Allocate what `weigh_pulls` fills."""
-    return Worth(np.zeros(n_arms), Thresholds())
+    """Allocate the worth of no pulls."""
+    return Worth(np.zeros(n_arms), Thresholds(), np.zeros(n_arms, dtype=np.int64))
 
 
 @kernel
 def weigh_pulls(pricing: Pricing, pulls: FloatArray, worth_out: Worth) -> None:
-    r"""Write effective pulls and thresholds; see the top of this file.
+    r"""Write effective pulls and both thresholds; mark the arms whose costs the reward threshold pays for.
 
-    .. math:: \beta_c = \log(d_u/\delta_c) + \sum_a L_a, \qquad \beta_0 = \log(1/\delta_0) + \sum_a L_a, \qquad
-              \beta_w = \log(d_u/\delta_w) + \sum_{a \in \text{dearest}} L_a
+    .. math:: \beta_c = \log(2 d_u/\delta) + \sum_a L_a, \qquad
+              \beta_0 = c \log(2/\delta) + \sum_a L_a + d_u \sum_{a \in \text{dearest}} L_a
+
+    The true optimum, a vertex, mixes at most `support` arms, so only the dearest that many can be among them.
     """
-    effective, thresholds = worth_out.effective, worth_out.thresholds
-    n_arms, steps = pulls.size, 0.0
+    effective, dearest, thresholds = worth_out.effective, worth_out.dearest, worth_out.thresholds
+    n_arms = pulls.size
+    steps = 0.0
     for a in range(n_arms):
         steps += pulls[a]
+        dearest[a] = 0
     if pricing.kind != PROVED:
         for a in range(n_arms):
             effective[a] = pulls[a]
-        level = 1.0 if pricing.kind == GIVEN else math.log((1.0 + math.log(max(steps, 1.0))) / pricing.delta)
-        thresholds.cost, thresholds.reward, thresholds.row, thresholds.witness = level, level, level, level
+        if pricing.kind == STYLISED:
+            thresholds.cost = math.log((1.0 + math.log(max(steps, 1.0))) / pricing.delta)
+            thresholds.reward = thresholds.cost
+        else:
+            thresholds.cost, thresholds.reward = pricing.cost_log, pricing.reward_log
         return
-    price, dear, last, taken = 0.0, 0.0, np.inf, 0
+    price = 0.0
     for a in range(n_arms):
         effective[a] = pulls[a] * pulls[a] / (pulls[a] + pricing.lam)
         price += 0.5 * math.log1p(pulls[a] / pricing.lam)
-    while taken < pricing.support:  # the dearest arms: from the largest number of pulls down, equals together
-        most, equals = -1.0, 0
-        for a in range(n_arms):
-            if pulls[a] < last and pulls[a] >= most:
-                equals = equals + 1 if pulls[a] == most else 1
-                most = pulls[a]
-        if equals == 0:
-            break
-        count = min(equals, pricing.support - taken)
-        dear += count * 0.5 * math.log1p(most / pricing.lam)
-        taken, last = taken + count, most
-    thresholds.cost = pricing.answer_log + price
-    thresholds.reward = pricing.reward_log + price
-    thresholds.row = pricing.row_log + dear
-    thresholds.witness = 1.0
-
-
-@struct
-class Estimated:
-    """What is estimated of a problem: mean rewards `mu` (K,), mean `rows` (d, K) with their bounds folded in, and the
-    variances of one pull, `noise` (1 + d, K): the reward's, then each row's; zero for known rows."""
-
-    mu: FloatArray
-    rows: FloatArray
-    noise: FloatArray
-
-
-def declared_noise(model: Model) -> FloatArray:
-    """Return the variances of one pull as they are declared (1 + d, K): scales squared."""
-    return np.vstack([model.reward_noise[None], model.row_noise])
+    dear = 0.0
+    if pricing.n_unknown > 0:
+        for _ in range(pricing.support):
+            arm = -1
+            for a in range(n_arms):
+                if dearest[a] == 0 and (arm < 0 or pulls[a] > pulls[arm]):
+                    arm = a
+            dearest[arm] = 1
+            dear += 0.5 * math.log1p(pulls[arm] / pricing.lam)
+    thresholds.cost = pricing.cost_log + price
+    thresholds.reward = pricing.reward_log + price + pricing.n_unknown * dear
 
 
 @kernel
 def write_pooled_evidence(
-    estimated: Estimated, model: Model, pricing: Pricing, worth: Worth, answer: FloatArray, evidence_out: Evidence
+    mu: FloatArray, rows: FloatArray, model: Model, worth: Worth, answer: FloatArray, evidence_out: Evidence
 ) -> None:
-    """Write what all outcomes say of every witness of an answer."""
-    mu, rows, noise, effective = estimated.mu, estimated.rows, estimated.noise, worth.effective
-    n_arms, thresholds = answer.size, worth.thresholds
-    evidence_out.terms.kind = FIXED if pricing.kind == PROVED else TOGETHER
-    evidence_out.variants[0] = 1
-    evidence_out.levels[0, 0] = thresholds.reward
-    base, fixed = model.r, 0.0
-    for a in range(n_arms):
-        variance = noise[0, a] / effective[a]
-        evidence_out.gains[0, 0, a] = -mu[a]
-        evidence_out.curves[0, 0, a] = variance
-        evidence_out.tilts[0, 0, a] = variance * answer[a]
-        base += mu[a] * answer[a]
-        fixed += variance * answer[a] * answer[a]
-    evidence_out.bases[0, 0], evidence_out.fixed[0, 0] = base, fixed
-    for i in range(model.known.size):
+    """Write the evidence about an answer: means (K,), rows (d, K), and their variances after the effective pulls."""
+    effective = worth.effective
+    d, n_arms = rows.shape
+    evidence_out.terms.tolerance, evidence_out.terms.spread, evidence_out.terms.floor = model.r, 0.0, 0.0
+    for i in range(d):
         evidence_out.known[i] = model.known[i]
-        evidence_out.variants[1 + i] = 0 if model.known[i] else 1
-        evidence_out.levels[1 + i, 0] = thresholds.row
-        evidence_out.bases[1 + i, 0], evidence_out.fixed[1 + i, 0] = 0.0, 0.0
-        for a in range(n_arms):
-            evidence_out.known_rows[i, a] = model.known_rows[i, a]
-            evidence_out.gains[1 + i, 0, a] = rows[i, a]
-            evidence_out.tilts[1 + i, 0, a] = 0.0
-            evidence_out.curves[1 + i, 0, a] = noise[1 + i, a] / effective[a]
-
-
-@kernel
-def cost_statistic(estimated: Estimated, model: Model, worth: Worth, answer: FloatArray) -> float:
-    r"""min_i Z_i over the unknown rows, :math:`Z_i = (-\hat G_i p)_+^2 / (2 \|p\|_v^2)`: how surely all are kept.
-
-    Zero when the answer breaks a known row: no data can save it.
-    """
-    rows, noise, effective = estimated.rows, estimated.noise, worth.effective
-    least = np.inf
-    for i in range(model.known.size):
-        slack, spread = 0.0, 0.0
-        for a in range(answer.size):
-            slack -= rows[i, a] * answer[a]
-            spread += answer[a] * answer[a] * noise[1 + i, a] / effective[a]
-        if model.known[i]:
-            value = np.inf if slack >= -KNOWN_ROW else 0.0
-        else:
-            value = max(slack, 0.0) ** 2 / (2.0 * spread)
-        if math.isnan(value):  # proves nothing, whatever the rows that follow say
-            return 0.0
-        least = min(least, value)
-    return least
+    for a in range(n_arms):
+        evidence_out.centre[a] = answer[a]
+        evidence_out.mu[a] = mu[a]
+        evidence_out.mu_var[a] = model.reward_noise[a] / effective[a]
+        for i in range(d):
+            evidence_out.rows[i, a] = rows[i, a]
+            evidence_out.row_var[i, a] = model.row_noise[i, a] / effective[a]

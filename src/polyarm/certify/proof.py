@@ -1,8 +1,7 @@
 """What sufficient statistics prove: the certified stop again, outside the loop, with every number shown.
 
 Used for certificates and their verification, for the best safe mix of an unfinished run, and for naming the constraints
-that seem to contradict each other. Everything is in kernel units (see `Model`); nothing here depends on how arms were
-chosen.
+that contradict each other. Everything is in kernel units (see `Model`); nothing here depends on how arms were chosen.
 """
 
 import math
@@ -12,18 +11,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from polyarm._types import FloatArray
-from polyarm.accounts import DECLARED
 from polyarm.certify.evidence import Evidence, make_evidence, witness_value
-from polyarm.certify.pooled import (
-    Estimated,
-    Worth,
-    declared_noise,
-    make_worth,
-    weigh_pulls,
-    write_pooled_evidence,
-)
+from polyarm.certify.pooled import Worth, make_worth, weigh_pulls, write_pooled_evidence
 from polyarm.certify.search import CERTIFIED, Task, make_search_work, search_witness
-from polyarm.certify.verdicts import CertifiedRule, prove_infeasible, refute_all_by_rows
+from polyarm.certify.verdicts import CertifiedRule, prove_infeasible
 from polyarm.model import Model
 from polyarm.tolerances import KNOWN_ROW
 
@@ -33,25 +24,18 @@ _MAX_CELLS = 200_000
 _WITNESS_ACCURACY = 0.02
 _WITNESS_CELLS = 20_000
 _CUTS = 200
-#: Stands for an infinite width where rows in conflict are named, in terms of the largest entries.
-_UNKNOWN = 1e3
 #: The best safe mix is found to this accuracy, as a share of the largest reward.
 _SAFE_ACCURACY = 1e-7
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What all outcomes say, beside or without a proof by blocks.
-
-    `widths` (1 + d, K) are how far each single mean may be from its estimate, all at once; the rest belongs to the
-    pooled certificate, which weighs mixes of declared outcomes.
-    """
+    """The state of an exploration: what its pulls are worth, and the evidence about the uniform mix."""
 
     model: Model
     rule: CertifiedRule
     worth: Worth
-    estimated: Estimated
-    widths: FloatArray
+    evidence: Evidence
 
     @property
     def cost_threshold(self) -> float:
@@ -60,67 +44,47 @@ class Standing:
 
     @property
     def reward_threshold(self) -> float:
-        """What the reward's statistic must exceed."""
+        """What the value of every witness must exceed."""
         return float(self.worth.thresholds.reward)
 
     def about(self, mix: FloatArray) -> Evidence:
-        """Return the evidence of the pooled certificate about an answer."""
+        """Return the evidence about an answer."""
         evidence = make_evidence(mix.size, self.model.known.size)
-        write_pooled_evidence(self.estimated, self.model, self.rule.pricing, self.worth, mix, evidence)
+        write_pooled_evidence(self.evidence.mu, self.evidence.rows, self.model, self.worth, mix, evidence)
         return evidence
 
 
 def weigh_statistics(
-    model: Model, rule: CertifiedRule, pulls: FloatArray, mu_hat: FloatArray, rows: FloatArray, widths: FloatArray
+    model: Model, rule: CertifiedRule, pulls: FloatArray, mu_hat: FloatArray, rows: FloatArray
 ) -> Standing:
-    """Compute thresholds from pulls (at least one of each arm), mean rewards, mean rows, and intervals of single means.
-
-    Args:
-        model: The problem.
-        rule: The settings of the pooled certificate.
-        pulls: Pulls of each arm (K,).
-        mu_hat: Mean rewards (K,).
-        rows: Mean rows (d, K), with their bounds folded in.
-        widths: Half the intervals of single means (1 + d, K).
-    """
-    worth = make_worth(pulls.size)
+    """Compute thresholds and variances from pulls (at least one of each arm), mean rewards and mean rows."""
+    worth, evidence = make_worth(pulls.size), make_evidence(pulls.size, model.known.size)
     weigh_pulls(rule.pricing, pulls, worth)
-    estimated = Estimated(np.ascontiguousarray(mu_hat), np.ascontiguousarray(rows), declared_noise(model))
-    return Standing(model, rule, worth, estimated, widths)
-
-
-def _margin(standing: Standing, k: int, threshold: float, mix: FloatArray) -> float:
-    """Return how far the mean of outcome k of a mix may be from its estimate.
-
-    Of a declared outcome: at the confidence of a test; otherwise arm by arm, by the intervals of single means.
-    """
-    if standing.model.accounts[k] == DECLARED:
-        spread = standing.estimated.noise[k] / standing.worth.effective
-        return math.sqrt(2.0 * threshold * float(spread @ (mix * mix)))
-    used = mix > 0.0
-    return float(standing.widths[k, used] @ mix[used])
+    uniform = np.full(pulls.size, 1.0 / pulls.size)
+    write_pooled_evidence(np.ascontiguousarray(mu_hat), np.ascontiguousarray(rows), model, worth, uniform, evidence)
+    return Standing(model, rule, worth, evidence)
 
 
 def row_margins(standing: Standing, mix: FloatArray) -> FloatArray:
-    """Return how far each row's slack may be below its estimate; zero for known rows."""
-    threshold = standing.cost_threshold
-    return np.array([_margin(standing, 1 + i, threshold, mix) for i in range(standing.model.known.size)])
+    """Return how far each row's slack may be below its estimate, at the confidence of the cost test."""
+    spread = standing.evidence.row_var @ (mix * mix)
+    return np.sqrt(2.0 * standing.cost_threshold * spread)
 
 
 def proved_excess(standing: Standing, mix: FloatArray) -> FloatArray:
     """Return by how much a mix provably exceeds each row, at the confidence of the cost test; negative: not proved."""
-    return np.asarray(standing.estimated.rows @ mix - row_margins(standing, mix))
+    return np.asarray(standing.evidence.rows @ mix - row_margins(standing, mix))
 
 
 def value_margin(standing: Standing, mix: FloatArray) -> float:
-    """Return how far a mix's value may be from its estimate."""
-    return _margin(standing, 0, standing.reward_threshold, mix)
+    """Return how far a mix's value may be from its estimate, at the confidence of the reward test."""
+    return math.sqrt(2.0 * standing.reward_threshold * float(standing.evidence.mu_var @ (mix * mix)))
 
 
 def cost_statistics(standing: Standing, mix: FloatArray) -> list[float | None]:
     """Return Z_i of every unknown row; None for rows that are known."""
-    slack = np.maximum(-(standing.estimated.rows @ mix), 0.0)
-    spread = (standing.estimated.noise[1:] / standing.worth.effective) @ (mix * mix)
+    slack = np.maximum(-(standing.evidence.rows @ mix), 0.0)
+    spread = standing.evidence.row_var @ (mix * mix)
     return [
         None if known else float(s * s / (2.0 * v))
         for known, s, v in zip(standing.model.known, slack, spread, strict=True)
@@ -129,7 +93,7 @@ def cost_statistics(standing: Standing, mix: FloatArray) -> list[float | None]:
 
 @dataclass(frozen=True)
 class RewardTest:
-    """One test of all witnesses: the value of each, by this evidence, must exceed the threshold."""
+    """One reward test: every witness's value, by this evidence, must exceed the threshold."""
 
     evidence: Evidence
     threshold: float
@@ -137,13 +101,13 @@ class RewardTest:
 
 
 def reward_test(standing: Standing, mix: FloatArray) -> RewardTest:
-    """Return the test of all witnesses of an answer, by the pooled certificate."""
-    return RewardTest(standing.about(mix), float(standing.worth.thresholds.witness), standing.rule.penalty)
+    """Return the reward test of an answer."""
+    return RewardTest(standing.about(mix), standing.reward_threshold, standing.rule.penalty)
 
 
 @dataclass(frozen=True)
 class RewardProof:
-    """The test of one answer's witnesses: `lower` <= the least value <= `witness_value`, that of the closest found."""
+    """The reward test of one answer: `lower` <= Z_0 <= `witness_value`, the value of the closest witness found."""
 
     passed: bool
     lower: float
@@ -152,9 +116,9 @@ class RewardProof:
 
 
 def prove_reward(test: RewardTest) -> RewardProof:
-    """Run a test of all witnesses, then look for the closest one."""
+    """Run a reward test, then look for its closest witness."""
     evidence, threshold = test.evidence, test.threshold
-    d, n_arms = evidence.known_rows.shape
+    d, n_arms = evidence.rows.shape
     work, witness = make_search_work(n_arms, d), np.zeros(n_arms)
     task = Task(threshold, 0.0, threshold, test.penalty, _MAX_CELLS)
     outcome, _, lower = search_witness(evidence, task, work, witness)
@@ -168,36 +132,28 @@ def prove_reward(test: RewardTest) -> RewardProof:
     return RewardProof(passed, float(lower), witness, value)
 
 
-def refutes_all(evidence: Evidence) -> bool:
-    """Tell whether rows alone refute every mix; the evidence is overwritten."""
-    d, n_arms = evidence.known_rows.shape
-    task = Task(1.0, 0.0, 1.0, 1.0, _MAX_CELLS)
-    return refute_all_by_rows(evidence, task, make_search_work(n_arms, d))
-
-
 def breaks_known_rows(model: Model, mix: FloatArray) -> bool:
     """Whether a mix breaks a constraint that is known exactly."""
     return bool(np.any(model.known_rows[model.known] @ mix > KNOWN_ROW))
 
 
 def proves_infeasible(standing: Standing) -> bool:
-    """Tell whether no mix can satisfy every row, as the pooled stop would."""
-    d, n_arms = standing.estimated.rows.shape
-    evidence = standing.about(np.full(n_arms, 1.0 / n_arms))
-    return prove_infeasible(standing.rule, standing.estimated, standing.worth, evidence, make_search_work(n_arms, d))
+    """Tell whether no mix can satisfy every row, as the certified stop would."""
+    d, n_arms = standing.evidence.rows.shape
+    spoilt = standing.about(standing.evidence.centre)
+    return prove_infeasible(standing.rule, standing.worth, spoilt, make_search_work(n_arms, d))
 
 
 def find_conflict(standing: Standing) -> FloatArray:
-    """Return weights on the rows (d,), summing to one, that explain a contradiction: each arm seems to break their sum.
+    """Return weights on the rows (d,), summing to one, that show the contradiction: every arm breaks their sum.
 
-    An estimate: nothing is proved of some rows alone. They are those with every entry as low as single means allow if
-    these contradict each other, and the estimated ones otherwise.
+    The rows are those with every entry as low as the cost threshold allows if these contradict each other, and the
+    estimated ones otherwise.
     """
-    rows, widths = standing.estimated.rows, standing.widths[1:]
-    # Of an arm whose costs never varied nothing is known: so low that a little of it will do is low enough.
-    largest = float(np.abs(rows).max() + widths[np.isfinite(widths)].max(initial=0.0))
-    level, weights = _least_excess(rows - np.minimum(widths, _UNKNOWN * largest))
-    return weights if level > 0.0 else _least_excess(rows)[1]
+    evidence = standing.evidence
+    lowered = evidence.rows - np.sqrt(2.0 * standing.cost_threshold * evidence.row_var)
+    level, weights = _least_excess(lowered)
+    return weights if level > 0.0 else _least_excess(evidence.rows)[1]
 
 
 def _least_excess(rows: FloatArray) -> tuple[float, FloatArray]:
@@ -230,7 +186,7 @@ def find_safe_mix(standing: Standing) -> FloatArray | None:
     inside = _find_inside(standing)
     if inside is None:
         return None
-    mu = standing.estimated.mu
+    mu = standing.evidence.mu
     best, cuts = inside, _Cuts(standing, np.r_[-mu, 0.0], slack=0.0)
     for _ in range(_CUTS):
         bound = cuts.solve()
@@ -248,7 +204,7 @@ def find_safe_mix(standing: Standing) -> FloatArray | None:
 
 def _find_inside(standing: Standing) -> FloatArray | None:
     """Return a safe mix with at least half of the room there is in every unknown row, or None if no mix is safe."""
-    n_arms, unknown = standing.estimated.mu.size, ~standing.model.known
+    n_arms, unknown = standing.evidence.mu.size, ~standing.model.known
     cuts = _Cuts(standing, np.r_[np.zeros(n_arms), -1.0], slack=1.0)
     roomiest, most = None, -math.inf
     for _ in range(_CUTS):
@@ -279,7 +235,7 @@ def _move_inside(standing: Standing, mix: FloatArray, inside: FloatArray) -> Flo
 
 def _upper_rows(standing: Standing, mix: FloatArray) -> FloatArray:
     """Return the upper confidence bound of every row; known rows may be off by round-off."""
-    upper = standing.estimated.rows @ mix + row_margins(standing, mix)
+    upper = standing.evidence.rows @ mix + row_margins(standing, mix)
     upper[standing.model.known] -= KNOWN_ROW
     return np.asarray(upper)
 
@@ -301,10 +257,7 @@ class _Cuts:
         self.standing, self.objective, self.slack = standing, objective, slack
         self.level = math.inf
         known = standing.model.known
-        # No mix is certainly feasible with an arm of whose costs nothing is known: they have never varied.
-        usable = np.all(np.isfinite(standing.widths[1:]) | (standing.model.accounts[1:, None] == DECLARED), axis=0)
-        self._bounds = [(0.0, None if use else 0.0) for use in usable]
-        self._rows = [np.r_[row, 0.0 if known[i] else slack] for i, row in enumerate(standing.estimated.rows)]
+        self._rows = [np.r_[row, 0.0 if known[i] else slack] for i, row in enumerate(standing.evidence.rows)]
 
     def solve(self) -> FloatArray | None:
         """Return the best mix within the cuts so far, and write its `level`; None if there is none."""
@@ -315,7 +268,7 @@ class _Cuts:
             b_ub=np.zeros(len(self._rows)),
             A_eq=np.r_[np.ones(n_arms), 0.0][None],
             b_eq=[1.0],
-            bounds=[*self._bounds, (None, 1e6)],
+            bounds=[(0, None)] * n_arms + [(None, 1e6)],
         )
         if solved.x is None:
             return None
@@ -324,10 +277,7 @@ class _Cuts:
 
     def add(self, mix: FloatArray) -> None:
         """Add the tangents at a mix."""
-        standing, margins = self.standing, row_margins(self.standing, mix)
-        for i in np.flatnonzero(~standing.model.known & (margins > 0.0)):
-            slopes = np.where(np.isfinite(standing.widths[1 + i]), standing.widths[1 + i], 0.0)
-            if standing.model.accounts[1 + i] == DECLARED:
-                spread = standing.estimated.noise[1 + i] / standing.worth.effective
-                slopes = 2.0 * standing.cost_threshold * spread * mix / margins[i]
-            self._rows.append(np.r_[standing.estimated.rows[i] + slopes, self.slack])
+        evidence, margins = self.standing.evidence, row_margins(self.standing, mix)
+        scale = 2.0 * self.standing.cost_threshold
+        for i in np.flatnonzero(~self.standing.model.known & (margins > 0.0)):
+            self._rows.append(np.r_[evidence.rows[i] + scale * evidence.row_var[i] * mix / margins[i], self.slack])

@@ -1,8 +1,20 @@
-r"""Is every witness refuted? Certified lower bounds on the values of all of them, which are not convex.
+r"""Certified lower bound on the reward statistic Z_0 = min_q g(q), which is not convex in q.
 
-The mixes are cut into boxes; `certify.cuts` bounds the values in one box from below. A box whose bound exceeds what is
-asked is done with. Any other is looked at for a witness, and divided where the chord of the bound is farthest above the
-square that it stands for: there the chords of both parts touch the square.
+The mixes are cut into boxes, :math:`l \le q \le u`. What is not convex in g are the squared norms that it divides by,
+and they are separable: within a box every square lies below its chord, :math:`q_a^2 \le (l_a + u_a) q_a - l_a u_a`.
+Put chords for squares and each part of g becomes a square over a linear function, which is convex, and smaller. A
+convex function lies above its tangents: for any prices y >= 0 and any shares theta in [0, 1], with x the reward gap or
+the cost of a row, n the chord of its squared norm, and kappa the least value of a row's part (see `certify.evidence`),
+
+.. math:: \max\Big\{\frac{x_+^2}{2 n}, \kappa\Big\} \ge \theta \big(y x - \tfrac12 y^2 n\big) + (1 - \theta) \kappa .
+
+The right side is linear in q, and its least value over the mixes of a box is found exactly, by giving to the arms with
+the lowest slopes as much as they may have. So the bound of a box holds *for any* y and theta: inexact inner solves can
+only make the search longer, never wrong. (A known row has no noise, n = 0: any price will do.)
+
+The best prices are those of the tangent where the convex function is smallest; that point is looked for by moving
+shares from one arm to another. It is also where the box is divided, in the arm whose chord is farthest above its
+square: there the chords of both parts touch the square.
 """
 
 from typing import NamedTuple
@@ -11,48 +23,107 @@ import numpy as np
 
 from polyarm._compile import kernel
 from polyarm._structs import struct
-from polyarm._types import FloatArray
-from polyarm.certify.cuts import (
-    Box,
-    Cuts,
-    CutWork,
-    Look,
-    bound_box,
-    look_from,
-    make_cut_work,
-    move_shares,
-    release_prices,
-    set_cut,
-    write_cuts,
-    write_tangent,
-    write_tangents,
-)
-from polyarm.certify.evidence import TOGETHER, Evidence, breaks_known_row, witness_value
+from polyarm._types import BoolArray, FloatArray, IntArray
+from polyarm.certify.evidence import Evidence, witness_value
 from polyarm.certify.witnesses import DescentWork, improve_witness, make_descent_work
-from polyarm.polytope.linear import normalise
 from polyarm.polytope.penalised import forget_basis
-from polyarm.polytope.projection import PROJECTED, ProjectionWork, make_projection_work, project_polytope
-from polyarm.tolerances import CERTIFIED_MARGIN
+from polyarm.tolerances import CERTIFIED_MARGIN, KNOWN_ROW
 
 # Outcomes of a search.
-CERTIFIED = 1  # every witness's value exceeds what was asked, for certain
+CERTIFIED = 1  # the statistic exceeds what was asked, for certain
 WITNESS = 0  # a mix with a smaller value was found
 UNRESOLVED = -1  # the node budget ran out
 
 #: The most boxes that wait to be examined.
 _MAX_OPEN = 600
+#: How often the bound of a box is computed, and how many shares move in between.
+_ROUNDS = 20
+_MOVES = 20
+#: A box is divided once its bound is certainly too low by this share and close to the best possible one.
+_TOO_LOW = 0.02
+_NEARLY_BEST = 0.25
+#: Prices are good enough when the bound is within this share of the best possible one.
+_GOOD_PRICES = 1e-4
+_LEAST_SLOPE = 1e-5
 #: Neither part of a divided interval is shorter than this share of it.
 _LEAST_PART = 0.1
+#: A step is good enough where the slope is this share of what it was; kinks take the most looks.
+_FLAT = 1e-2
+_NEWTON_STEPS = 40
 #: A chord error this small, as a share of the largest that the box allows, does not explain a low bound.
 _NEGLIGIBLE = 1e-3
+#: The least squared length of a normal, as a share of the smallest one possible or of the smallest variance.
+_LEAST_LENGTH = 1e-6
+#: Where a row's part and its floor are this close, as a share of the floor, both count.
+_BLUR = 0.02
+#: Breaking a known row by this share of its largest entry costs half of what is to be exceeded, at first.
+_SOFTNESS = 0.05
+#: ... and after every look from a mix that breaks it this many times more.
+_STIFFEN = 0.25
+#: Breaking a known row by this share of its largest entry counts as keeping it.
+_BROKEN = 1e-7
+#: The price of a known row is at most this many times what is to be exceeded, per largest entry: more is round-off.
+_LARGEST_PRICE = 1e5
+#: Bounds are lowered by this share of the largest numbers that they are made of.
+_ROUND_OFF = 1e-13
 #: A search that only decides looks for better witnesses in its first boxes, then in one of this many.
 _EAGER = 12
 #: Mixes this many times worse than the incumbent are not worth improving.
 _WORTH_IMPROVING = 1.5
-#: Larger values are not told apart: bounds must be able to exceed them.
+#: Shares closer than this to the ends of their interval are at the end.
+_AT_END = 1e-12
+#: Larger statistics are not told apart: bounds must be able to exceed them.
 _BEYOND_DOUBT = 1e12
-#: In the descent of a witness whose coordinates are averaged: how often a step that is too long is halved.
-_HALVINGS = 4
+
+
+@struct
+class Cuts:
+    """The parts of g, by chords: the reward first, then the rows; everything that does not depend on the mix looked
+    from.
+
+    Part k has x = `bases` + `slopes` q and n = `fixed` + `chords` q, of at least `least`, from the variances `noise`;
+    `x_sizes` and `n_sizes` are the largest numbers that x and n are made of; `floors` the least values; `softness` is
+    zero unless the row is known.
+    """
+
+    bases: FloatArray
+    slopes: FloatArray
+    fixed: FloatArray
+    chords: FloatArray
+    noise: FloatArray
+    least: FloatArray
+    x_sizes: FloatArray
+    n_sizes: FloatArray
+    floors: FloatArray
+    softness: FloatArray
+
+
+@struct
+class Look:
+    """The parts as seen from one mix: x, n, and the tangent there (`prices` y theta, `tolls` y^2 theta / 2).
+
+    `held` are prices of known rows to start from; `x_steps` and `n_steps` how x and n change along a move.
+    """
+
+    x: FloatArray
+    n: FloatArray
+    prices: FloatArray
+    tolls: FloatArray
+    held: FloatArray
+    x_steps: FloatArray
+    n_steps: FloatArray
+
+
+@struct
+class Box:
+    """The box being examined: its ends, the mix looked from, slopes of the tangent there, arms worth moving."""
+
+    low: FloatArray
+    high: FloatArray
+    mix: FloatArray
+    slopes: FloatArray
+    marks: IntArray
+    movers: IntArray
 
 
 @struct
@@ -66,26 +137,12 @@ class Stack:
 
 
 @struct
-class Repair:
-    """Scratch of moving a mix into the known rows: `columns` (1 + d, K) state these, `ones` (K,) weigh all arms."""
-
-    columns: FloatArray
-    ones: FloatArray
-    multipliers: FloatArray
-    projected: FloatArray
-    projection: ProjectionWork
-
-
-@struct
 class SearchWork:
-    """Scratch of the search: for bounding a box, for letting a witness descend, and the witness looked at.
+    """Scratch of the search; `columns` is for linear programs beside it."""
 
-    `columns` is for linear programs beside it.
-    """
-
-    bounding: CutWork
-    descending: CutWork
-    repairing: Repair
+    cuts: Cuts
+    look: Look
+    box: Box
     stack: Stack
     candidate: FloatArray
     columns: FloatArray
@@ -110,22 +167,275 @@ class Task(NamedTuple):
 
 def make_search_work(n_arms: int, n_constraints: int) -> SearchWork:
     """Allocate the scratch of searches of one shape."""
-    k, m = n_arms, _MAX_OPEN
+    k, n, m = n_arms, n_constraints + 1, _MAX_OPEN
     return SearchWork(
-        bounding=make_cut_work(n_arms, n_constraints),
-        descending=make_cut_work(n_arms, n_constraints),
-        repairing=Repair(
-            columns=np.ones((n_constraints + 1, k)),
-            ones=np.ones(k),
-            multipliers=np.zeros(n_constraints),
-            projected=np.zeros(k),
-            projection=make_projection_work(n_arms, n_constraints),
+        cuts=Cuts(
+            bases=np.zeros(n),
+            slopes=np.zeros((n, k)),
+            fixed=np.zeros(n),
+            chords=np.zeros((n, k)),
+            noise=np.zeros((n, k)),
+            least=np.zeros(n),
+            x_sizes=np.zeros(n),
+            n_sizes=np.zeros(n),
+            floors=np.zeros(n),
+            softness=np.zeros(n),
+        ),
+        look=Look(*(np.zeros(n) for _ in range(7))),
+        box=Box(
+            low=np.zeros(k),
+            high=np.zeros(k),
+            mix=np.zeros(k),
+            slopes=np.zeros(k),
+            marks=np.zeros(k, dtype=np.int64),
+            movers=np.zeros(k, dtype=np.int64),
         ),
         stack=Stack(np.zeros((m, k)), np.zeros((m, k)), np.zeros((m, k)), np.zeros(m)),
         candidate=np.zeros(k),
-        columns=np.zeros((n_constraints + 1, k)),
+        columns=np.zeros((n, k)),
         descent=make_descent_work(n_arms, n_constraints),
     )
+
+
+@kernel
+def _write_cuts(evidence: Evidence, cuts: Cuts) -> None:
+    """Fill in what is the same in every box."""
+    answer, terms = evidence.centre, evidence.terms
+    d, n_arms = evidence.rows.shape
+    for k in range(d + 1):
+        known = k > 0 and evidence.known[k - 1]
+        # Witnesses may break a known row by its tolerance.
+        base = terms.tolerance if k == 0 else (-KNOWN_ROW if known else 0.0)
+        largest, dearest, total, precision, smallest = 0.0, 0.0, 0.0, 0.0, np.inf
+        for a in range(n_arms):
+            cuts.slopes[k, a] = -evidence.mu[a] if k == 0 else evidence.rows[k - 1, a]
+            cuts.noise[k, a] = evidence.mu_var[a] if k == 0 else evidence.row_var[k - 1, a]
+            if k == 0:
+                base += evidence.mu[a] * answer[a]
+                total += cuts.noise[k, a] * answer[a] * answer[a]
+            largest = max(largest, abs(cuts.slopes[k, a]))
+            dearest = max(dearest, cuts.noise[k, a] * (2.0 + (2.0 * abs(answer[a]) if k == 0 else 0.0)))
+            smallest = min(smallest, cuts.noise[k, a])
+            precision += 1.0 / max(cuts.noise[k, a], 1e-300)
+        cuts.bases[k] = base
+        # No mix has a shorter one than 1 / precision; but the answer has none, and would swamp all the others.
+        cuts.least[k] = _LEAST_LENGTH * (smallest if k == 0 else 1.0 / precision)
+        cuts.x_sizes[k] = abs(base) + largest
+        cuts.n_sizes[k] = (evidence.terms.spread if k == 0 else 0.0) + total + dearest
+        cuts.floors[k] = 0.0 if k == 0 or known else evidence.terms.floor
+        cuts.softness[k] = max(largest, 1e-300) if known else 0.0  # in units of the row, until the cut is known
+
+
+@kernel
+def _set_chords(evidence: Evidence, low: FloatArray, high: FloatArray, cuts: Cuts) -> None:
+    """Put chords over this box for the squares."""
+    answer, noises, chords = evidence.centre, cuts.noise, cuts.chords
+    for k in range(cuts.bases.size):
+        fixed = evidence.terms.spread if k == 0 else 0.0
+        for a in range(low.size):
+            noise = noises[k, a]
+            chords[k, a] = noise * (low[a] + high[a])
+            fixed -= noise * low[a] * high[a]
+        if k == 0:
+            for a in range(low.size):
+                chords[k, a] -= 2.0 * noises[k, a] * answer[a]
+                fixed += noises[k, a] * answer[a] * answer[a]
+        cuts.fixed[k] = fixed
+
+
+@kernel
+def _touch(x: float, n: float, floor: float, softness: float, held: float, most: float) -> tuple[float, float, float]:
+    """The tangent to one part of g at (x, n): y, theta, and how fast theta grows with the part.
+
+    A known row's price rises with what breaks it; where a part is near its floor, the two are blurred.
+    """
+    if softness > 0.0:
+        return min(max(held + x / softness, 0.0), most), 1.0, 0.0
+    if x <= 0.0:
+        return 0.0, 0.0 if floor > 0.0 else 1.0, 0.0
+    y = x / n
+    if floor == 0.0:
+        return y, 1.0, 0.0
+    blur = _BLUR * floor
+    share = (0.5 * y * x - floor + blur) / (2.0 * blur)
+    if share <= 0.0:
+        return y, 0.0, 0.0
+    if share >= 1.0:
+        return y, 1.0, 0.0
+    return y, share, 0.5 / blur
+
+
+@kernel
+def _write_tangent(scale: float, cuts: Cuts, look: Look) -> float:
+    """Write prices and tolls of the tangent at `look.x` and `look.n`; returns what the floors add."""
+    free = 0.0
+    for k in range(look.x.size):
+        most = _LARGEST_PRICE * scale / cuts.x_sizes[k]
+        y, share, _ = _touch(look.x[k], look.n[k], cuts.floors[k], cuts.softness[k], look.held[k], most)
+        look.prices[k] = share * y
+        look.tolls[k] = 0.5 * share * y * y if cuts.softness[k] == 0.0 else 0.0
+        free += (1.0 - share) * cuts.floors[k]
+    return free
+
+
+@kernel
+def _look_from(mix: FloatArray, cuts: Cuts, look: Look) -> None:
+    """Compute x and n of every part at a mix."""
+    bases, slopes, fixed, chords = cuts.bases, cuts.slopes, cuts.fixed, cuts.chords
+    for k in range(bases.size):
+        x, n = bases[k], fixed[k]
+        for a in range(mix.size):
+            x += slopes[k, a] * mix[a]
+            n += chords[k, a] * mix[a]
+        look.x[k] = x
+        look.n[k] = max(n, cuts.least[k])
+
+
+@kernel
+def _bound(free: float, cuts: Cuts, look: Look, box: Box) -> float:
+    """The least value of the tangent over the mixes of the box; marks the arms that it or the present mix uses."""
+    low, high, mix, slopes, marks = box.low, box.high, box.mix, box.slopes, box.marks
+    gains, chords, prices, tolls = cuts.slopes, cuts.chords, look.prices, look.tolls
+    bound, size = free, free
+    for a in range(low.size):
+        slopes[a] = 0.0
+    for k in range(prices.size):
+        price, toll = prices[k], tolls[k]
+        if price > 0.0:
+            bound += price * cuts.bases[k] - toll * cuts.fixed[k]
+            size += price * cuts.x_sizes[k] + toll * cuts.n_sizes[k]
+            for a in range(low.size):
+                slopes[a] += price * gains[k, a] - toll * chords[k, a]
+    left = 1.0
+    for a in range(low.size):
+        bound += slopes[a] * low[a]
+        left -= low[a]
+        marks[a] = 1 if mix[a] > low[a] + _AT_END else 0
+    while left > 0.0:
+        lowest = -1
+        for a in range(low.size):
+            if marks[a] < 2 and (lowest < 0 or slopes[a] < slopes[lowest]):
+                lowest = a
+        if lowest < 0:
+            break
+        share = min(left, high[lowest] - low[lowest])
+        bound += share * slopes[lowest]
+        left -= share
+        marks[lowest] = 2
+    bound -= _ROUND_OFF * size
+    return bound if bound >= 0.0 else 0.0  # NaN bounds nothing
+
+
+@kernel
+def _choose_step(most: float, slope: float, scale: float, cuts: Cuts, look: Look) -> float:
+    """How far to move along `look.x_steps`, at most `most`: to where the function is flat (Newton, bracketed)."""
+    step, low, high = 0.0, 0.0, most
+    for _ in range(_NEWTON_STEPS):
+        rise, bend = 0.0, 0.0
+        for k in range(look.x.size):
+            x, n = look.x[k] + step * look.x_steps[k], max(look.n[k] + step * look.n_steps[k], cuts.least[k])
+            limit = _LARGEST_PRICE * scale / cuts.x_sizes[k]
+            y, share, growth = _touch(x, n, cuts.floors[k], cuts.softness[k], look.held[k], limit)
+            if y > 0.0 and cuts.softness[k] > 0.0:
+                rise += y * look.x_steps[k]
+                bend += look.x_steps[k] ** 2 / cuts.softness[k]
+            elif y > 0.0:
+                turn = y * (look.x_steps[k] - 0.5 * y * look.n_steps[k])
+                rise += share * turn
+                bend += share * (look.x_steps[k] - y * look.n_steps[k]) ** 2 / n + growth * turn * turn
+        if rise < 0.0:
+            low = step
+        else:
+            high = step
+        if abs(rise) <= _FLAT * slope or low == most:
+            break
+        target = step - rise / bend if bend > 0.0 else (most if rise < 0.0 else 0.0)
+        if not target < high:
+            target = most if high == most else 0.5 * (step + high)
+        if target <= low:
+            target = 0.5 * (step + low)
+        step = target
+    return step
+
+
+@kernel
+def _steepest(cuts: Cuts, look: Look, box: Box, n_movers: int) -> tuple[int, int, float]:
+    """The arm to move shares to, the arm to take them from (-1: none), and how much their slopes differ."""
+    gains, chords, prices, tolls = cuts.slopes, cuts.chords, look.prices, look.tolls
+    low, high, mix, movers = box.low, box.high, box.mix, box.movers
+    to, fro, lowest, highest = -1, -1, np.inf, -np.inf
+    for j in range(n_movers):
+        a = movers[j]
+        slope = 0.0
+        for k in range(prices.size):
+            slope += prices[k] * gains[k, a] - tolls[k] * chords[k, a]
+        if slope < lowest and mix[a] < high[a] - _AT_END:
+            to, lowest = a, slope
+        if slope > highest and mix[a] > low[a] + _AT_END:
+            fro, highest = a, slope
+    return to, fro, highest - lowest
+
+
+@kernel
+def _move_shares(scale: float, cuts: Cuts, look: Look, box: Box) -> None:
+    """Lower the convex function by moving shares from the arm with the highest slope to that with the lowest."""
+    low, high, mix, x, n = box.low, box.high, box.mix, look.x, look.n
+    movers = 0
+    for a in range(mix.size):
+        if box.marks[a] > 0:
+            box.movers[movers] = a
+            movers += 1
+    for _ in range(_MOVES):
+        to, fro, difference = _steepest(cuts, look, box, movers)
+        if to < 0 or fro < 0 or not difference > _LEAST_SLOPE * scale:
+            break
+        for k in range(x.size):
+            look.x_steps[k] = cuts.slopes[k, to] - cuts.slopes[k, fro]
+            look.n_steps[k] = cuts.chords[k, to] - cuts.chords[k, fro]
+        most = min(high[to] - mix[to], mix[fro] - low[fro])
+        step = _choose_step(most, difference, scale, cuts, look)
+        mix[to] += step
+        mix[fro] -= step
+        for k in range(x.size):
+            x[k] += step * look.x_steps[k]
+            n[k] = max(n[k] + step * look.n_steps[k], cuts.least[k])
+        _write_tangent(scale, cuts, look)
+
+
+@kernel
+def _stiffen(cuts: Cuts, look: Look) -> None:
+    """Keep the prices of known rows, and let them rise faster where the mix still breaks the row."""
+    for k in range(look.held.size):
+        if cuts.softness[k] > 0.0:
+            look.held[k] = look.prices[k]
+            if look.x[k] > 0.0:
+                cuts.softness[k] *= _STIFFEN
+
+
+@kernel
+def _bound_box(lower: float, cut: float, scale: float, work: SearchWork) -> float:
+    """Raise a lower bound on g over the box by better prices, until it exceeds the cut or can rise no more."""
+    cuts, look, box = work.cuts, work.look, work.box
+    for k in range(look.held.size):
+        look.held[k] = 0.0
+    for turn in range(_ROUNDS):
+        _look_from(box.mix, cuts, look)
+        free = _write_tangent(scale, cuts, look)
+        lower = max(lower, _bound(free, cuts, look, box))
+        here, broken = free, False
+        for k in range(look.x.size):
+            here += look.prices[k] * look.x[k] - look.tolls[k] * look.n[k]
+            # While the mix breaks a known row and its price may still rise, there are better prices.
+            broken = broken or (cuts.softness[k] > 0.0 and look.x[k] > _BROKEN * cuts.x_sizes[k])
+        hopeless = here <= (1.0 - _TOO_LOW) * cut and here - lower < _NEARLY_BEST * (cut - lower)
+        settled = hopeless or here - lower < _GOOD_PRICES * scale
+        if lower > cut or (settled and not broken) or turn == _ROUNDS - 1:
+            break
+        if turn > 0:
+            _stiffen(cuts, look)
+            _write_tangent(scale, cuts, look)
+        _move_shares(scale, cuts, look, box)
+    return lower
 
 
 @kernel
@@ -152,7 +462,7 @@ def _choose_arm(cuts: Cuts, look: Look, box: Box) -> int:
     for a in range(box.mix.size):
         weight = 0.0
         for k in range(look.tolls.size):
-            weight += look.tolls[k] * cuts.curves[k, a]
+            weight += look.tolls[k] * cuts.noise[k, a]
         width = box.high[a] - box.low[a]
         error = weight * (box.mix[a] - box.low[a]) * (box.high[a] - box.mix[a])
         if error > largest:
@@ -178,8 +488,8 @@ def _push(place: int, bound: float, box: Box, stack: Stack) -> None:
 @kernel
 def _divide(top: int, lower: float, work: SearchWork) -> int:
     """Push the two parts of the box, the one that is shorter in the divided arm last; returns the stack's height."""
-    box, stack = work.bounding.box, work.stack
-    arm = _choose_arm(work.bounding.cuts, work.bounding.look, box)
+    box, stack = work.box, work.stack
+    arm = _choose_arm(work.cuts, work.look, box)
     width = box.high[arm] - box.low[arm]
     middle = max(box.low[arm] + _LEAST_PART * width, min(box.mix[arm], box.high[arm] - _LEAST_PART * width))
     above = top if box.high[arm] - middle > middle - box.low[arm] else top + 1
@@ -193,7 +503,7 @@ def _divide(top: int, lower: float, work: SearchWork) -> int:
 @kernel
 def _load(place: int, work: SearchWork) -> None:
     """Take a box from the stack, less the part that is out of reach because shares sum to one."""
-    box, stack = work.bounding.box, work.stack
+    box, stack = work.box, work.stack
     least, most = 0.0, 0.0
     for a in range(box.mix.size):
         least += stack.low[place, a]
@@ -215,88 +525,31 @@ def _least_open(top: int, bounds: FloatArray) -> float:
 
 
 @kernel
-def _keep_known_rows(evidence: Evidence, repair: Repair, mix: FloatArray) -> None:
-    """Move a mix, in place, to the nearest one that satisfies the known rows, if it breaks one."""
-    if not breaks_known_row(evidence, mix):
-        return
-    columns = repair.columns
-    for a in range(mix.size):
-        columns[0, a], repair.ones[a] = 1.0, 1.0
-        for i in range(evidence.known.size):
-            columns[1 + i, a] = evidence.known_rows[i, a] if evidence.known[i] else -1.0  # always satisfied
-    for i in range(evidence.known.size):
-        repair.multipliers[i] = 0.0
-    status = project_polytope(mix, repair.ones, columns, repair.multipliers, repair.projection, repair.projected)
-    if status == PROJECTED:
-        for a in range(mix.size):
-            mix[a] = repair.projected[a]
-        normalise(mix)  # rows have no constant, so they are kept
+def _set_softness(scale: float, known: BoolArray, cuts: Cuts) -> None:
+    """Let breaking a known row by a small share of its largest entry cost as much as is to be exceeded."""
+    for i in range(known.size):
+        if known[i]:
+            entry = cuts.x_sizes[i + 1] * _SOFTNESS
+            cuts.softness[i + 1] = entry * entry / scale
 
 
 @kernel
-def _descend_alone(
-    evidence: Evidence, scale: float, iterations: int, work: CutWork, repair: Repair, q: FloatArray
-) -> float:
-    """Lower the value of a witness, in place, where coordinates are averaged; returns it.
-
-    One step: tangents in place of the variances make every part convex and larger, equal at q. What lowers them
-    lowers the value; a step that does not is halved. Known rows are only soft there, and the best witnesses
-    are often at the edge of one: a mix that is beyond it is moved back.
-    """
-    box, n_arms = work.box, q.size
-    _keep_known_rows(evidence, repair, q)
-    value = witness_value(evidence, q)
-    for _ in range(iterations):
-        for a in range(n_arms):
-            box.low[a], box.high[a], box.mix[a], box.marks[a] = 0.0, 1.0, q[a], 1
-        write_tangents(evidence, scale, work)
-        set_cut(evidence, value if 0.0 < value < np.inf else scale, work.cuts)
-        release_prices(work.look)
-        look_from(box.mix, work.cuts, work.look)
-        write_tangent(scale, work.cuts, work.look)
-        move_shares(scale, work.cuts, work.look, box)
-        _keep_known_rows(evidence, repair, box.mix)
-        found = witness_value(evidence, box.mix)
-        for _halving in range(_HALVINGS):
-            if found < value:
-                break
-            for a in range(n_arms):
-                box.mix[a] = 0.5 * (q[a] + box.mix[a])
-            found = witness_value(evidence, box.mix)
-        if not found < value * (1.0 - 1e-6):
-            break
-        value = found
-        for a in range(n_arms):
-            q[a] = box.mix[a]
-    return value
-
-
-@kernel
-def descend(evidence: Evidence, penalty: float, iterations: int, work: SearchWork, q: FloatArray) -> float:
-    """Lower the value of a witness in place by a few steps; returns it."""
-    if evidence.terms.kind == TOGETHER:
-        return float(improve_witness(evidence, penalty, iterations, work.descent, q))
-    return float(_descend_alone(evidence, 1.0, iterations, work.descending, work.repairing, q))
-
-
-@kernel
-def _begin(evidence: Evidence, cut: float, work: SearchWork) -> float:
+def _begin(work: SearchWork) -> float:
     """Put all mixes on the stack as one box, to be looked at from the arm that is the best witness, known rows aside.
 
-    Returns the size of witness values, for a search that knows none yet.
+    Returns the size of witness values, for a search that knows none yet. The chords over the whole simplex must be set.
     """
-    mix, box, cuts, look = work.candidate, work.bounding.box, work.bounding.cuts, work.bounding.look
-    for a in range(mix.size):
-        box.low[a], box.high[a], box.mix[a], mix[a] = 0.0, 1.0, 1.0 / mix.size, 0.0
-    write_cuts(evidence, cut, work.bounding)
+    mix, box, cuts, look = work.candidate, work.box, work.cuts, work.look
     best, least, scale = 0, np.inf, 0.0
     for a in range(mix.size):
+        mix[a] = 0.0
+    for a in range(mix.size):
         mix[a] = 1.0
-        look_from(mix, cuts, look)
+        _look_from(mix, cuts, look)
         mix[a] = 0.0
         value, rough = 0.0, 0.0
         for k in range(look.x.size):
-            if cuts.used[k] == 1 and cuts.softness[k] == 0.0 and look.x[k] > 0.0:
+            if cuts.softness[k] == 0.0 and look.x[k] > 0.0:
                 value += look.x[k] ** 2 / look.n[k]
                 rough += look.x[k] ** 2 / cuts.n_sizes[k]  # the answer itself has no length
         scale = max(scale, rough)
@@ -311,9 +564,10 @@ def _begin(evidence: Evidence, cut: float, work: SearchWork) -> float:
 @kernel
 def _examine(evidence: Evidence, lower: float, cut: float, scale: float, work: SearchWork) -> float:
     """Bound the box that was loaded; leaves its best mix as the candidate."""
-    box, mix = work.bounding.box, work.candidate
-    write_cuts(evidence, scale, work.bounding)
-    lower = bound_box(evidence, lower, cut, scale, work.bounding)
+    box, mix = work.box, work.candidate
+    _set_softness(scale, evidence.known, work.cuts)
+    _set_chords(evidence, box.low, box.high, work.cuts)
+    lower = _bound_box(lower, cut, scale, work)
     for a in range(mix.size):
         mix[a] = box.mix[a]
     return lower
@@ -321,16 +575,20 @@ def _examine(evidence: Evidence, lower: float, cut: float, scale: float, work: S
 
 @kernel
 def search_witness(evidence: Evidence, task: Task, work: SearchWork, witness_out: FloatArray) -> tuple[int, int, float]:
-    """Bound the values of all witnesses from below, as a `Task` asks; `witness_out` is replaced by better witnesses.
+    """Bound Z_0 from below by dividing boxes, as a `Task` asks; `witness_out` is replaced by better witnesses.
 
-    Returns the outcome, the number of boxes examined, and a lower bound (for WITNESS: the witness's value).
+    Returns the outcome, the number of boxes examined, and a lower bound on Z_0 (for WITNESS: the witness's value).
     """
     if task.incumbent <= 0.0:
         return WITNESS, 0, task.incumbent
-    stack, mix = work.stack, work.candidate
+    stack, mix, box = work.stack, work.candidate, work.box
     incumbent = min(task.incumbent, _BEYOND_DOUBT)
     cut = (1.0 - task.accuracy) * incumbent * (1.0 + CERTIFIED_MARGIN)
-    largest = _begin(evidence, cut, work)
+    _write_cuts(evidence, work.cuts)
+    for a in range(mix.size):
+        box.low[a], box.high[a] = 0.0, 1.0
+    _set_chords(evidence, box.low, box.high, work.cuts)
+    largest = _begin(work)
     forget_basis(work.descent.lp)
     steps = 3 if task.enough > 0.0 else 20
     top, cells, smallest = 1, 0, np.inf
@@ -351,7 +609,7 @@ def search_witness(evidence: Evidence, task: Task, work: SearchWork, witness_out
         # An infinite value breaks a known row: the next best mix does not.
         if eager and (found < _WORTH_IMPROVING * incumbent or found == np.inf):
             smallest = min(smallest, found)
-            found = descend(evidence, task.penalty, steps, work, mix)
+            found = improve_witness(evidence, task.penalty, steps, work.descent, mix)
         if found < incumbent or found <= task.enough:
             for a in range(mix.size):
                 witness_out[a] = mix[a]

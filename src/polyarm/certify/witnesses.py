@@ -5,7 +5,7 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import struct
 from polyarm._types import FloatArray, IntArray
-from polyarm.certify.evidence import Evidence, statistic_at, witness_value
+from polyarm.certify.evidence import Evidence, witness_value
 from polyarm.polytope.lp import OPTIMAL
 from polyarm.polytope.penalised import PenalisedWork, Program, make_penalised_work, solve_penalised_lp
 
@@ -35,25 +35,30 @@ def make_descent_work(n_arms: int, n_constraints: int) -> DescentWork:
 
 @kernel
 def _write_nearest_instance(evidence: Evidence, q: FloatArray, work: DescentWork) -> None:
-    """Write means and rows of the nearest instance in which q wins, for coordinates that are added up."""
-    for k in range(evidence.variants.size):
-        if k > 0 and evidence.known[k - 1]:
-            for a in range(q.size):
-                work.rows[k - 1, a] = evidence.known_rows[k - 1, a]
-            continue
-        statistic, variance, _ = statistic_at(evidence, k, 0, q)
-        push = statistic / variance if statistic > 0.0 and variance > 1e-300 else 0.0
+    """Write means and rows of the nearest instance in which q wins."""
+    mu, mu_var, centre, terms = evidence.mu, evidence.mu_var, evidence.centre, evidence.terms
+    rows, row_var, known = evidence.rows, evidence.row_var, evidence.known
+    gap, spread = terms.tolerance, terms.spread
+    for a in range(q.size):
+        x = q[a] - centre[a]
+        gap -= mu[a] * x
+        spread += x * x * mu_var[a]
+    push = gap / spread if gap > 0.0 and spread > 1e-300 else 0.0
+    for a in range(q.size):
+        work.means[a] = mu[a] + push * (q[a] - centre[a]) * mu_var[a]
+    for i in range(known.size):
+        excess, spread = 0.0, 0.0
         for a in range(q.size):
-            moved = evidence.gains[k, 0, a] - push * (evidence.curves[k, 0, a] * q[a] - evidence.tilts[k, 0, a])
-            if k == 0:
-                work.means[a] = -moved
-            else:
-                work.rows[k - 1, a] = moved
+            excess += rows[i, a] * q[a]
+            spread += q[a] * q[a] * row_var[i, a]
+        push = excess / spread if excess > 0.0 and not known[i] else 0.0
+        for a in range(q.size):
+            work.rows[i, a] = rows[i, a] - push * q[a] * row_var[i, a]
 
 
 @kernel
 def improve_witness(evidence: Evidence, penalty: float, iterations: int, work: DescentWork, q: FloatArray) -> float:
-    """Lower the value of a witness in place by a few monotone steps, where coordinates are added up; returns it.
+    """Lower g(q) in place by a few monotone steps; returns its value.
 
     One step: the nearest instance in which q wins has an optimum of its own, which is at least as good a witness; if g
     does not fall there, it may at points between the two.

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from polyarm.cli.report import console, number, print_json
@@ -19,7 +18,6 @@ def show_bounds(result: dict[str, Any], as_json: bool) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    console.print(f"noise: {escape(_explain_noise(result['noise']))}", highlight=False, soft_wrap=True)
     table = Table(title="characteristic times: no explorer with error at most delta expects fewer samples")
     for name in ("bound", "T", "samples", "T at pi*", "allocation"):
         table.add_column(name, justify="left" if name in {"bound", "allocation"} else "right")
@@ -66,14 +64,6 @@ def show_bounds(result: dict[str, Any], as_json: bool) -> None:
     }
     for name, value in lines.items():
         console.print(f"{name}: {'undefined' if value is None else f'{value:,.4g}'}", highlight=False)
-
-
-def _explain_noise(noise: dict[str, Any]) -> str:
-    """Say where the noise comes from: once if that is the same for all outcomes, else of each."""
-    sources = {"reward": noise["reward"]["source"]} | {name: row["source"] for name, row in noise["costs"].items()}
-    if len(set(sources.values())) == 1:
-        return str(sources["reward"])
-    return "; ".join(f"{name} {source}" for name, source in sources.items())
 
 
 def _explain_joint(joint: dict[str, Any]) -> str:

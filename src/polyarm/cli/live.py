@@ -16,8 +16,6 @@ from polyarm.engine.trace import explore_in_pieces
 from polyarm.report.plots import Trace
 
 _FRAMES_PER_SECOND = 12
-#: What is certified already is asked each time the pulls have grown by this factor: it takes a while.
-_ASK_AGAIN = 1.1
 
 
 def explore_live(exploration: Exploration, horizon: int, quiet: bool) -> Trace:
@@ -31,19 +29,16 @@ def explore_live(exploration: Exploration, horizon: int, quiet: bool) -> Trace:
             pass
         return trace
     with Live(console=console, refresh_per_second=_FRAMES_PER_SECOND, transient=True) as live:
-        shown, asked, certified = 0.0, 0, None
+        shown = 0.0
         for _ in explore_in_pieces(exploration, horizon, trace):
             now = time.monotonic()
             if now - shown > 1.0 / _FRAMES_PER_SECOND:
-                session = exploration.session
-                if session.steps > _ASK_AGAIN * asked:
-                    asked, certified = session.steps, session.certified_now()
-                live.update(_draw(exploration, trace, None if certified is None else certified.r))
+                live.update(_draw(exploration, trace))
                 shown = now
     return trace
 
 
-def _draw(exploration: Exploration, trace: Trace, certified_r: float | None) -> RenderableType:
+def _draw(exploration: Exploration, trace: Trace) -> RenderableType:
     session = exploration.session
     lines: list[RenderableType] = [
         Text(f"{session.plan.explorer.name} on {exploration.instance.name}: {session.steps:,} pulls", "bold")
@@ -53,8 +48,6 @@ def _draw(exploration: Exploration, trace: Trace, certified_r: float | None) -> 
         expected = session.expected_stop()
         if expected is not None:
             lines.append(Text(f"expects to stop after {expected[0]:,.0f} to {expected[1]:,.0f} pulls"))
-        if certified_r is not None:
-            lines.append(Text(f"certified now: a mix within r = {certified_r:.3g} of the best"))
         statistic, threshold = trace.statistic[-1], trace.threshold[-1]
         done = 0.0 if math.isnan(statistic) else min(max(statistic / threshold, 0.0), 1.0)
         lines.append(ProgressBar(total=1.0, completed=done, width=50))

@@ -22,7 +22,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Override delta, r or a setting of the explorer; may be given more than once.",
+        help="Override delta, r, noise or a setting of the explorer; may be given more than once.",
     ),
 ]
 HorizonOption = Annotated[int, typer.Option(help="Give up after this many pulls.", metavar="N")]

@@ -68,7 +68,7 @@ def show_instances(instances: list[Instance], as_json: bool) -> None:
             "name": i.name,
             "arms": i.problem.n_arms,
             "constraints": i.problem.n_constraints,
-            "family": i.problem.reward_family,
+            "family": i.problem.family,
             "delta": i.problem.delta,
             "r": i.problem.r,
             "source": i.source,
@@ -97,8 +97,7 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
                 "steps": record.steps,
                 **list_answer(session, describe_result(session, answer)),
                 "pulls": dict(zip(session.problem.arms, record.pulls.tolist(), strict=True)),
-                "suspected_conflict": session.suspected_conflict,
-                "certified_now": _list_certified_now(session),
+                "conflict": session.conflict,
                 "truth": {"feasible": record.feasible, "correct": record.correct},
                 "settings": session.plan.recorded_settings(),
             }
@@ -118,34 +117,13 @@ def show_run(exploration: Exploration, as_json: bool) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    if record.status == HORIZON:
-        _show_certified_now(session)
     if answer is not None:
         show_answer(session, describe(answer))
         truth = _truth(record.feasible, record.correct)
     else:
-        show_infeasible(session, session.claim_infeasible())
+        show_claim(session.claim_infeasible())
         truth = "no mix is feasible" if record.correct else "there is a feasible mix"
     console.print(f"in truth (this is a simulation): {truth}", highlight=False, soft_wrap=True)
-
-
-def _list_certified_now(session: Session) -> dict[str, Any] | None:
-    now = session.certified_now()
-    if now is None:
-        return None
-    return {"r": now.r, "policy": dict(zip(session.problem.arms, now.policy.tolist(), strict=True))}
-
-
-def _show_certified_now(session: Session) -> None:
-    """Print for which r a mix is certified already, if there is one."""
-    now = session.certified_now()
-    if now is not None:
-        mix = ", ".join(
-            f"{arm} {share:.1%}" for arm, share in zip(session.problem.arms, now.policy, strict=True) if share > 0
-        )
-        console.print(
-            f"certified now: within r = {now.r:.3g} of the best: {escape(mix)}", highlight=False, soft_wrap=True
-        )
 
 
 def describe_result(session: Session, answer: Recommendation | None, *assumptions: str) -> Description:
@@ -181,19 +159,11 @@ def show_claim(claim: Claim) -> None:
     console.print(f"[{colour}]{claim.label}:[/{colour}] {escape(claim.sentence)}", highlight=False, soft_wrap=True)
 
 
-def show_infeasible(session: Session, claim: Claim) -> None:
-    """Print the claim that no mix is feasible, and apart from it which constraints are suspected."""
-    show_claim(claim)
-    hint = session.hint_conflict()
-    if hint is not None:
-        console.print(hint, style="dim", markup=False, highlight=False, soft_wrap=True)
-
-
 def show_verification(result: Verification, path: str, assumptions: tuple[str, ...], as_json: bool) -> None:
     """Report whether a certificate holds, and what it assumes beyond what every certificate does."""
     if as_json:
         print_json(
-            {"certificate": path, "valid": result.valid, "kind": result.kind, "verdict": result.verdict}
+            {"certificate": path, "valid": result.valid, "proved": result.proved, "verdict": result.verdict}
             | {"faults": list(result.faults), "assumptions": list(assumptions)}
         )
         return
@@ -204,12 +174,10 @@ def show_verification(result: Verification, path: str, assumptions: tuple[str, .
     elif result.proved:
         console.print(f"[green]valid:[/green] {path} ({result.verdict}, proved)", highlight=False, soft_wrap=True)
     else:
-        why = {
-            "asymptotic": "some variances are estimated",
-            "proved of cut values": "outcomes above a range were cut",
-        }.get(str(result.kind), "its thresholds prove nothing")
         console.print(
-            f"[yellow]valid, {result.kind}:[/yellow] {path} ({result.verdict}): {why}", highlight=False, soft_wrap=True
+            f"[yellow]valid, but no proof:[/yellow] {path} ({result.verdict}): its thresholds are stylised",
+            highlight=False,
+            soft_wrap=True,
         )
     for assumption in assumptions:
         console.print(f"assumes: {assumption}", markup=False, highlight=False, soft_wrap=True)
@@ -242,8 +210,7 @@ def show_answer(session: Session, said: Description, rows_left: Mapping[str, int
     for constraint in session.problem.constraints:
         cells = [f"{round(slack[constraint.name], 4) + 0.0:+.4f}"]
         if said.slack_low is not None:
-            least = said.slack_low[constraint.name]
-            cells.append("unknown" if least is None else f"{round(least, 4) + 0.0:+.4f}")
+            cells.append(f"{round(said.slack_low[constraint.name], 4) + 0.0:+.4f}")
         budget.add_row(escape(str(constraint)), *cells)
     if session.problem.constraints:
         console.print(budget)
@@ -266,7 +233,6 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
                 "exhausted_arm": result.exhausted_arm,
                 "steps": result.steps,
                 **list_answer(session, describe_result(session, answer, INDEPENDENT)),
-                "suspected_conflict": session.suspected_conflict,
                 "rows_used": result.rows_used,
                 "rows_left": result.rows_left,
                 "settings": result.settings,
@@ -276,16 +242,16 @@ def show_replay(result: ReplayResult, problem: str, log: str, as_json: bool) -> 
     how = f"asked for {result.exhausted_arm!r}, which has no rows left,"
     if result.status != EXHAUSTED:
         how = _ENDINGS[result.status]
-    if answer is not None:
-        found = describe_test(session)
+    if answer is None:
+        found = "no mix, as some arm has no outcome yet or no mix satisfies the constraints as estimated so far"
     else:
-        found = "no mix" if session.infeasible else f"no mix, as {session.why_no_mix()}"
+        found = describe_test(session)
     text = f"{name} on {log} (seed {session.seed}) {how} after {result.steps:,} rows: {found}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     if answer is not None:
         show_answer(session, describe(answer), result.rows_left)
     elif result.status == INFEASIBLE:
-        show_infeasible(session, session.claim_infeasible().under(INDEPENDENT))
+        show_claim(session.claim_infeasible().under(INDEPENDENT))
 
 
 def _truth(feasible: bool, correct: bool) -> str:

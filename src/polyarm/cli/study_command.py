@@ -261,14 +261,11 @@ def delete(
 def stop(
     name: NameArgument,
     reason: Annotated[str, typer.Option(help="Why, for the log.")] = "",
-    accept: Annotated[
-        bool, typer.Option("--accept", help="End for good, with the mix and the r that the data certify now.")
-    ] = False,
     storage: StorageOption = None,
     explorer: ExplorerFileOption = None,
 ) -> None:
     """Hand out no more trials until `resume`; outcomes are still taken."""
-    _load(name, storage, explorer).stop(reason, accept=accept)
+    _load(name, storage, explorer).stop(reason)
 
 
 @study_app.command()
@@ -279,24 +276,6 @@ def resume(name: NameArgument, storage: StorageOption = None, explorer: Explorer
     it was tripped stays so: resume it once more to acknowledge.
     """
     _load(name, storage, explorer).resume()
-
-
-@study_app.command()
-def cap(
-    name: NameArgument,
-    reward: Annotated[bool, typer.Option("--reward", help="Cut rewards.")] = False,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(help="Constraint whose costs to cut; may be given more than once.", metavar="CONSTRAINT"),
-    ] = None,
-    storage: StorageOption = None,
-    explorer: ExplorerFileOption = None,
-) -> None:
-    """Cut larger values to the end of their range from now on; those that were refused are recorded.
-
-    What is certified is then the mean of the values after the cut.
-    """
-    _load(name, storage, explorer).cap(reward, cost or ())
 
 
 @study_app.command()

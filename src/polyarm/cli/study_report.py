@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from polyarm.engine.run import describe_status
 from polyarm.errors import InvalidInput
 from polyarm.report.answer import describe
 from polyarm.studies.state import CONTROL
-from polyarm.studies.status import StudyStatus, describe_alarm, withhold
+from polyarm.studies.status import StudyStatus, describe_alarm
 from polyarm.studies.study import Study, recommend_from
 from polyarm.studies.tell_file import form_columns
 from polyarm.studies.transfer import trial_table, write_rows
@@ -105,10 +105,6 @@ def show_status(status: StudyStatus, as_json: bool) -> None:
         print_json(asdict(status))
         return
     _say(f"study {status.name} ({status.explorer}): {status.state}")
-    for contradiction in status.contradictions:
-        _say(f"contradicted: {contradiction}")
-    if status.contradictions:
-        _say(f"until that is resolved nothing is proved; to cut larger values: polyarm study cap {status.name}")
     _say(
         f"{status.asked:,} asked, {status.told:,} told, {status.observed:,} observed; {status.used:,} used, "
         f"{status.waiting:,} waiting; {status.pending:,} pending, {status.overdue:,} of them overdue; "
@@ -116,16 +112,12 @@ def show_status(status: StudyStatus, as_json: bool) -> None:
     )
     if status.statistic is not None and status.threshold is not None:
         _say(f"statistic {status.statistic:.2f}, threshold {status.threshold:.2f}")
-    if status.certified_r is not None and not status.stopped:
-        _say(f"certified now: a mix within r = {status.certified_r:.3g} of the best; `stop --accept` ends with it")
     if status.expected_stop is not None:
         _say(f"likely to stop between {status.expected_stop[0]:,.0f} and {status.expected_stop[1]:,.0f} outcomes")
     if status.waiting_for is not None:
         _say(f"the explorer needs an outcome of {status.waiting_for!r} next")
     if status.alarm is not None:
         _say(f"breaker: {describe_alarm(status.alarm)}")
-    for outcome, by_arm in status.capped.items():
-        _say(f"{outcome}: larger values cut: {', '.join(f'{count:,} of {arm}' for arm, count in by_arm.items())}")
     for assumption in status.assumptions:
         _say(f"assumes: {assumption}")
     table = Table()
@@ -140,17 +132,14 @@ def show_status(status: StudyStatus, as_json: bool) -> None:
 def show_recommendation(study: Study, as_json: bool) -> None:
     """Report the mix, its estimates, and what was and was not proved."""
     with study.reading() as state:
-        session, assumptions, contradiction = state.session, state.assumptions(), state.contradiction
+        session, assumptions = state.session, state.assumptions()
         if session.infeasible and not as_json:
-            claim = withhold(session.claim_infeasible().under(*assumptions), contradiction)
-            report.show_infeasible(session, claim)
-        answer = None if session.infeasible and as_json else recommend_from(session, assumptions, contradiction)
+            report.show_claim(session.claim_infeasible().under(*assumptions))
+        answer = None if session.infeasible and as_json else recommend_from(session, assumptions)
         if as_json or answer is None:
             head = {"study": study.name, "status": describe_status(session) if session.stopped else "EXPLORING"}
-            suspected = session.suspected_conflict
-            facts = {"suspected_conflict": suspected, "assumptions": assumptions, "contradiction": contradiction}
+            facts = {"conflict": session.conflict, "assumptions": assumptions}
             said = report.describe_result(session, answer, *assumptions)
-            said = replace(said, claims=tuple(withhold(claim, contradiction) for claim in said.claims))
             print_json({**head, "steps": session.steps, **report.list_answer(session, said), **facts})
         else:
             _say(f"study {study.name} after {session.steps:,} outcomes: {report.describe_test(session)}")
@@ -175,7 +164,7 @@ def print_trials(study: Study, as_json: bool) -> None:
 def show_studies(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     """List studies."""
     without = "no study yet; `polyarm study create NAME PROBLEM` makes one"
-    show_rows("studies", rows, as_json, numbers={"contradicted", "trials", "events"}, without=without)
+    show_rows("studies", rows, as_json, numbers={"trials", "events"}, without=without)
 
 
 def show_study_verification(name: str, result: StudyVerification, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 A certificate is a JSON document. Its numbers are computed from the sufficient statistics it carries, by the same
 function that verification runs on them again, so that a reader need not trust whoever wrote it: only the statistics,
-what is declared of outcomes, and that pulls were chosen without looking ahead.
+the declared noise, and that pulls were chosen without looking ahead.
 """
 
 import hashlib
@@ -13,13 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from polyarm import __version__
 from polyarm._html import html_table
-from polyarm.accounts import ESTIMATED
-from polyarm.certify.constants import INTERVALS_SHARE
-from polyarm.certify.intervals import half_widths
 from polyarm.certify.proof import (
     Standing,
     breaks_known_rows,
@@ -27,28 +22,24 @@ from polyarm.certify.proof import (
     proves_infeasible,
     weigh_statistics,
 )
-from polyarm.certify.terms import BLOCKS, POOLED, Terms
+from polyarm.certify.terms import AVERAGED, POOLED, Terms
 from polyarm.engine.answer_proof import (
     AnswerProof,
     Case,
-    blocks_levels,
-    blocks_proof,
+    averaged_proof,
+    name_conflict,
     pooled_proof,
     pooled_thresholds,
-    refutes_by_blocks,
-    suspect_conflict,
 )
-from polyarm.engine.block_table import read_blocks, read_statistics, tabulate_blocks, tabulate_statistics
-from polyarm.engine.claims import hint_conflict
-from polyarm.engine.outcomes import check_outcome
+from polyarm.engine.block_table import read_blocks, tabulate_blocks
 from polyarm.engine.session import Session
 from polyarm.errors import CertificateError, InvalidInput, NotYet
 from polyarm.files import replaced
 from polyarm.model import build_model
 from polyarm.problem import Problem
-from polyarm.stops.settings import check_certifiable, check_scales
+from polyarm.stops.settings import check_certifiable
 
-FORMAT = "polyarm-certificate-5"
+FORMAT = "polyarm-certificate-3"
 
 POLICY = "POLICY"
 INFEASIBLE = "INFEASIBLE"
@@ -72,13 +63,8 @@ class Certificate:
 
     @property
     def proved(self) -> bool:
-        """Whether it proves what it says; otherwise see `kind`."""
-        return self.kind == "proved"
-
-    @property
-    def kind(self) -> str:
-        """How far it may be trusted: proved, asymptotic (some variance is estimated) or stylised (no proof)."""
-        return str(self.document["kind"])
+        """Whether the thresholds are proved ones; stylised thresholds prove nothing."""
+        return bool(self.document["proved"])
 
     @property
     def policy(self) -> dict[str, float] | None:
@@ -95,11 +81,8 @@ class Certificate:
         rows = [(arm, f"{share:.1%}") for arm, share in (self.policy or {}).items() if share > 0.0]
         notes = [f"confidence {document['confidence']:g}, r = {document['r']:g}, {document['steps']:,} pulls"]
         if self.verdict == INFEASIBLE:
-            names = [constraint["name"] for constraint in document["problem"]["constraints"]]
-            notes.append(f"no mix satisfies all of: {', '.join(names)}")
-            hint = hint_conflict(names, document["suspected_conflict"])
-            notes += [] if hint is None else [hint]
-        notes += [f"kind: {self.kind}"]
+            notes.append(f"no mix satisfies all of: {', '.join(document['conflict'])}")
+        notes += ["thresholds: " + ("proved" if self.proved else "stylised, without a proof")]
         notes += [f"assumes: {assumption}" for assumption in self.assumptions]
         return html_table(f"Certificate: {self.verdict}", ("arm", "share"), rows, notes)
 
@@ -115,21 +98,16 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of checking a certificate: valid if `faults` is empty; `kind` is how far it may then be trusted."""
+    """The outcome of checking a certificate: valid if `faults` is empty; `proved` if it also claims a proof."""
 
     faults: tuple[str, ...]
-    kind: str | None
+    proved: bool
     verdict: str | None
 
     @property
     def valid(self) -> bool:
         """Whether everything in the certificate was confirmed."""
         return not self.faults
-
-    @property
-    def proved(self) -> bool:
-        """Whether it was confirmed, and is a proof."""
-        return self.valid and self.kind == "proved"
 
 
 def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -> Certificate:
@@ -143,7 +121,14 @@ def make_certificate(session: Session, study: Mapping[str, Any] | None = None) -
     case = session.case
     if not session.stopped:
         raise NotYet(f"nothing is certified after {session.steps} pulls: the explorer has not stopped; keep sampling")
-    statistics = tabulate_statistics(case, session.round.estimates)
+    estimates, model, unknown = session.round.estimates, case.model, case.problem.unknown
+    statistics = {
+        "pulls": estimates.pulls.tolist(),
+        "reward_sums": estimates.reward_sums.tolist(),
+        "cost_sums": {
+            session.problem.constraints[i].name: (estimates.cost_sums[i] / model.factors[i]).tolist() for i in unknown
+        },
+    }
     verdict = INFEASIBLE if session.infeasible else POLICY
     mix = None if session.infeasible else session.round.answer.tolist()
     blocks = None if session.stop is None else session.stop.winning_blocks()
@@ -178,28 +163,26 @@ def write_certificate(session: Session, path: str | Path) -> None:
 def _compute(
     case: Case, statistics: Mapping[str, Any], verdict: str, mix: list[float] | None, table: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Every number of a certificate that follows from its statistics, the mix (POLICY) and the table of blocks."""
+    """Every number of a certificate that follows from its statistics, the mix (POLICY) and the blocks (averaged)."""
     standing = _stand(case, statistics)
     shared = {
-        "certificate": case.terms.certificate,
+        "certificate": _kind(case, verdict),
         "confidence": 1.0 - case.problem.delta,
-        "r": case.r,
-        "kind": _kind(case, rows_only=verdict == INFEASIBLE),
+        "r": case.problem.r,
+        "proved": case.terms.proved,
         "steps": int(sum(statistics["pulls"])),
     }
-    by_blocks = case.terms.certificate == BLOCKS
-    pulls = case.problem.check_counts("statistics.pulls", statistics["pulls"])
-    blocks = read_blocks(case, table, pulls) if by_blocks else None
     if verdict == INFEASIBLE:
         return {
             **shared,
-            "thresholds": blocks_levels(case, *blocks) if blocks else pooled_thresholds(case, standing),
+            "thresholds": pooled_thresholds(case, standing),
             "policy": None,
-            "passed": refutes_by_blocks(case, *blocks) if blocks else proves_infeasible(standing),
-            "suspected_conflict": suspect_conflict(case.problem, standing),
+            "passed": proves_infeasible(standing),
+            "conflict": name_conflict(case.problem, standing),
         }
-    if blocks:
-        proof = blocks_proof(case, standing, *blocks)
+    if shared["certificate"] == AVERAGED:
+        pulls = case.problem.check_counts("statistics.pulls", statistics["pulls"])
+        proof = averaged_proof(case, standing, *read_blocks(case, table, pulls))
     elif mix is None:
         raise InvalidInput("policy: required for verdict POLICY, but not given")
     else:
@@ -207,16 +190,9 @@ def _compute(
     return {**shared, **_describe_answer(case, proof)}
 
 
-def _kind(case: Case, rows_only: bool) -> str:
-    """How far a verdict may be trusted: infeasibility rests on rows only."""
-    if not case.terms.proved:
-        return "stylised"
-    accounts = case.model.accounts[1:] if rows_only else case.model.accounts
-    if np.any(accounts == ESTIMATED):
-        return "asymptotic"
-    problem = case.problem
-    cut = (problem.reward_cap and not rows_only) or any(c.cap for c in problem.constraints)
-    return "proved of cut values" if cut else "proved"
+def _kind(case: Case, verdict: str) -> str:
+    """Which certificate proves a verdict: infeasibility is always proved by the pooled one."""
+    return POOLED if verdict == INFEASIBLE else case.terms.certificate
 
 
 def _describe_answer(case: Case, proof: AnswerProof) -> dict[str, Any]:
@@ -249,16 +225,16 @@ def _describe_answer(case: Case, proof: AnswerProof) -> dict[str, Any]:
 
 
 def _stand(case: Case, statistics: Mapping[str, Any]) -> Standing:
-    """Turn sufficient statistics, in the user's units, into what all outcomes say."""
-    model, estimates = case.model, read_statistics(case, statistics)
-    return weigh_statistics(
-        model,
-        case.terms.make_rule(model),
-        estimates.pulls,
-        estimates.mu_hat,
-        estimates.columns[1:],
-        half_widths(estimates, model, INTERVALS_SHARE * model.delta),
-    )
+    """Turn sufficient statistics, in the user's units, into evidence."""
+    problem, model = case.problem, case.model
+    pulls = problem.check_counts("statistics.pulls", statistics["pulls"])
+    sums = problem.check_numbers("statistics.reward_sums", statistics["reward_sums"])
+    rows = model.known_rows.copy()
+    for i in problem.unknown:
+        name = problem.constraints[i].name
+        costs = problem.check_numbers(f"statistics.cost_sums.{name}", statistics["cost_sums"][name])
+        rows[i] = costs * model.factors[i] / pulls - model.bounds[i]
+    return weigh_statistics(model, case.terms.make_rule(model), pulls, sums / pulls, rows)
 
 
 def _checksum(document: Mapping[str, Any]) -> str:
@@ -291,42 +267,35 @@ def verify_certificate(document: Mapping[str, Any]) -> Verification:
     if document.get("checksum") != _checksum(document):
         faults.append("checksum: the document was changed after it was written")
     if verdict not in (POLICY, INFEASIBLE):
-        return Verification((*faults, f"verdict: expected POLICY or INFEASIBLE, got {verdict!r}"), None, None)
+        return Verification((*faults, f"verdict: expected POLICY or INFEASIBLE, got {verdict!r}"), False, None)
     if not all(isinstance(document.get(part), Mapping) for part in ("problem", "constants")):
-        return Verification((*faults, "incomplete: problem and constants must be objects"), None, str(verdict))
+        return Verification((*faults, "incomplete: problem and constants must be objects"), False, str(verdict))
     try:
         case = _read_case(document)
         policy = document["policy"]
         mix = None if policy is None else [policy[arm] for arm in case.problem.arms]
         computed = _compute(case, document["statistics"], verdict, mix, document)
     except (KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
-        return Verification((*faults, f"incomplete: {error!r} is missing or malformed"), None, str(verdict))
+        return Verification((*faults, f"incomplete: {error!r} is missing or malformed"), False, str(verdict))
     except InvalidInput as error:
-        return Verification((*faults, str(error)), None, str(verdict))
+        return Verification((*faults, str(error)), False, str(verdict))
     for name, value in computed.items():
         faults.extend(_compare(name, value, document.get(name)))
     if not computed["passed"]:
         faults.append("the statistics do not pass the test that the certificate claims")
-    return Verification(tuple(faults), str(computed["kind"]), str(verdict))
+    return Verification(tuple(faults), bool(computed["proved"]) and not faults, str(verdict))
 
 
 def _read_case(document: Mapping[str, Any]) -> Case:
     """Read the problem and the constants of a certificate; no explorer is needed, and none is named."""
     problem, terms = Problem(**document["problem"]), Terms(**document["constants"])
     check_certifiable(problem)
-    if terms.certificate == POOLED:
-        check_scales(problem)
     if not terms.spend_at_most(problem.delta):
         raise InvalidInput(
-            f"constants: pooled_delta + blocks_delta = {terms.pooled_delta + terms.blocks_delta:g}, which is more "
+            f"constants: pooled_delta + averaged_delta = {terms.pooled_delta + terms.averaged_delta:g}, which is more "
             f"than delta = {problem.delta:g}"
         )
-    r = check_outcome("r", document["r"])
-    if not r > 0.0:
-        raise InvalidInput(f"r: expected a positive number, got {r!r}")
-    if r != problem.r and terms.certificate != BLOCKS:
-        raise InvalidInput(f"r: stated {r:g}, but the problem's is {problem.r:g}, and only blocks certify another one")
-    return Case(problem, build_model(problem), terms, r)
+    return Case(problem, build_model(problem), terms)
 
 
 def _compare(where: str, computed: Any, stated: Any) -> list[str]:

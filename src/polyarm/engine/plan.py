@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polyarm.certify.terms import POOLED, Terms
+from polyarm.certify.terms import Terms
 from polyarm.model import Model, build_model
 from polyarm.problem import Problem
 from polyarm.rules.explorer import Explorer
 from polyarm.rules.registry import check_fits, find_explorer, make_settings
-from polyarm.stops.settings import CertifiedSettings, check_certifiable, check_scales
+from polyarm.stops.settings import CertifiedSettings, check_certifiable
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Plan:
 
     @property
     def certificate(self) -> str | None:
-        """Which certificate proves an answer of this explorer: blocks, pooled, or None."""
+        """Which certificate proves an answer of this explorer: averaged, pooled, or None."""
         return None if self.terms is None else self.terms.certificate
 
     def recorded_settings(self) -> dict[str, Any]:
@@ -44,6 +44,4 @@ def make_plan(explorer: str, problem: Problem, settings: Mapping[str, Any]) -> P
         check_certifiable(problem)
     model = build_model(problem, resolved.assumed_std())
     terms = resolved.make_terms(model) if resolved.stops_certified() else None
-    if terms is not None and terms.certificate == POOLED:
-        check_scales(problem)
     return Plan(problem, chosen, resolved, model, terms)

@@ -6,12 +6,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from polyarm.engine.outcomes import Limits
 from polyarm.engine.plan import make_plan
 from polyarm.engine.run import check_horizon, describe_status, split_settings
 from polyarm.engine.session import Session
 from polyarm.environments.replay import ReplayLog, cost_names, read_log
-from polyarm.errors import InvalidInput, OutsideDeclaration
+from polyarm.errors import InvalidInput
 from polyarm.problem import Problem
 from polyarm.report.answer import Recommendation
 from polyarm.rules.registry import get_explorer
@@ -62,7 +61,7 @@ def replay(
         seed: The seed of the explorer's own randomness.
         horizon: The most pulls to make; by default the replay goes on until the explorer stops or asks for an arm
             without rows.
-        settings: The explorer's settings, and `delta` and `r` to change the problem's; by default none.
+        settings: The explorer's settings, and `delta`, `r` and `noise` to change the problem's; by default none.
     """
     changes, own = split_settings(settings or {})
     plan = make_plan(get_explorer(explorer).name, problem.replace(**changes), own)
@@ -72,7 +71,6 @@ def replay(
         log = read_log(log, problem)
     elif (log.arms, log.costs) != (problem.arms, cost_names(problem)):
         raise InvalidInput("log: read for other arms or constraints; read it with read_log(path, problem)")
-    _refuse_outside(log, session)
 
     rows = [iter(outcomes) for outcomes in log.outcomes]
     exhausted_arm = None
@@ -96,16 +94,6 @@ def replay(
         settings=plan.recorded_settings(),
         session=session,
     )
-
-
-def _refuse_outside(log: ReplayLog, session: Session) -> None:
-    """Raise for the first logged outcome outside its declaration, whether or not the explorer would ask for it."""
-    limits = Limits(session.problem)
-    for arm, outcomes in enumerate(log.outcomes):
-        for pull, (reward, *costs) in enumerate(outcomes.tolist()):
-            outside = limits.find_outside(arm, reward, dict(zip(log.costs, costs, strict=True)))
-            if outside:
-                raise OutsideDeclaration(f"{log.place(arm, pull)}{'; '.join(outside.why)}")
 
 
 def _qualify(answer: Recommendation) -> Recommendation:

@@ -21,7 +21,7 @@ from polyarm.rules.registry import check_setting_names, get_explorer
 DEFAULT_HORIZON = 100_000
 
 #: What `--set` changes in the problem rather than in the explorer.
-PROBLEM_SETTINGS = ("delta", "r")
+PROBLEM_SETTINGS = ("delta", "r", "noise")
 
 HORIZON = "HORIZON"
 STOPPED = "STOPPED"

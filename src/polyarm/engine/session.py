@@ -4,24 +4,21 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.certify.constants import INTERVALS_SHARE
-from polyarm.certify.intervals import half_widths
 from polyarm.certify.proof import Standing, find_safe_mix, weigh_statistics
 from polyarm.claims import Claim
-from polyarm.engine.answer_proof import AnswerProof, Case, blocks_proof, pooled_proof, suspect_conflict
-from polyarm.engine.claims import claim_infeasible, hint_conflict, kind_of_bounds, make_claims
+from polyarm.engine.answer_proof import AnswerProof, Case, averaged_proof, name_conflict, pooled_proof
+from polyarm.engine.claims import claim_infeasible, kind_of_bounds, make_claims
 from polyarm.engine.loop import driver_for, tell
-from polyarm.engine.outcomes import Limits, check_costs, check_outcome, with_caps
+from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.plan import Plan, make_plan
 from polyarm.engine.randomness import EXPLORER, check_seed, make_stream
-from polyarm.engine.snapshot import all_or_nothing, list_parts, pack_state, unpack_state
+from polyarm.engine.snapshot import all_or_nothing, pack_state, unpack_state
 from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, NotYet, PolyarmError
 from polyarm.problem import Problem
 from polyarm.report.answer import Recommendation
@@ -29,21 +26,9 @@ from polyarm.round import INFEASIBLE, LOOK, NO_ARM, RUNNING, Round
 from polyarm.rules.registry import find_explorer, get_explorer
 from polyarm.stops.blocks import Block, take_next
 
-_FORMAT = 5
+_FORMAT = 3
 #: Most runs stop between these multiples of what the plan expects.
 _EARLY, _LATE = 0.7, 1.3
-
-
-@dataclass(frozen=True)
-class CertifiedNow:
-    """A mix that is certified before the explorer has stopped: feasible, and within `r` of the best.
-
-    `start` is the number of the start that proves it.
-    """
-
-    r: float
-    policy: FloatArray
-    start: int
 
 
 class Session:
@@ -59,16 +44,8 @@ class Session:
         self.seed = secrets.randbits(63) if seed is None else check_seed(seed)
         self.rule, self.state, self.work = plan.explorer.init(plan.settings, plan.model)
         self.stop = None if plan.terms is None else plan.settings.make_stop(plan.terms, plan.model, self.state)
-        self._parts = list_parts(self.state)
-        self._stop_parts = [] if self.stop is None else list_parts(self.stop.saved)
         self.rng = make_stream(self.seed, EXPLORER)
-        #: How many outcomes were cut at the end of their range, (1 + d, K): rewards, then the costs of each constraint.
-        self.capped = np.zeros((1 + plan.problem.n_constraints, plan.problem.n_arms), dtype=np.int64)
-        self._limits = Limits(plan.problem)
-        #: The tolerance that was accepted by `accept`; None: the problem's own.
-        self.accepted_r: float | None = None
-        self._certified_now: tuple[int, CertifiedNow | None] | None = None
-        self._suspected: tuple[str, ...] | None = None
+        self._conflict: tuple[str, ...] | None = None
 
     @property
     def problem(self) -> Problem:
@@ -109,7 +86,7 @@ class Session:
 
     @property
     def certificate(self) -> str | None:
-        """Which certificate a stop with an answer would give: blocks, pooled, or None."""
+        """Which certificate a stop with an answer would give: averaged, pooled, or None."""
         return self.plan.certificate
 
     @property
@@ -133,9 +110,7 @@ class Session:
         if self.stop is None:
             missing = self.round.now.no_policy
         else:
-            # A proved answer stands, even if no mix seemed to fit at the last review before the proof.
-            unsure = self.stop.state.now.looks_empty or self.stop.state.now.reviews == 0
-            missing = unsure and self.round.now.status == RUNNING
+            missing = self.stop.state.now.looks_empty or self.stop.state.now.reviews == 0
         return None if missing else self.round.answer.copy()
 
     @property
@@ -181,7 +156,7 @@ class Session:
         """Let the stop look at the data; a look that is interrupted has not begun."""
         assert self.stop is not None  # without a stop no look is ever due
         # Half a look would count a block twice, or leave an empty block, which looks like the end of the exploration.
-        with all_or_nothing(self._parts + self._stop_parts):
+        with all_or_nothing(self.state, self.stop.saved):
             self.stop.look()
 
     def ask(self) -> int:
@@ -215,7 +190,7 @@ class Session:
         if block is None:
             return [self.ask()]
         arms = [self.ask()]  # opens the next block if need be
-        with all_or_nothing(self._parts):  # an arm that is handed out to nobody would be missing for ever
+        with all_or_nothing(self.state):  # an arm that is handed out to nobody would be missing for ever
             self.round.now.pending = NO_ARM
             while (limit is None or len(arms) < limit) and block.left.any():
                 arms.append(take_next(block))
@@ -243,9 +218,6 @@ class Session:
     def tell(self, arm: int | str, reward: float, costs: Sequence[float] | Mapping[str, float] = ()) -> None:
         """Record the outcome of an arm that was asked for. Anything wrong raises `InvalidInput` and changes nothing.
 
-        So does an outcome outside its declared range or family (`OutsideDeclaration`), and the arm goes on waiting for
-        its outcome. Values above a range with `cap` are cut to its end, and counted in `capped`.
-
         Args:
             arm: The arm that was pulled: its index or its name.
             reward: Its reward, a finite number.
@@ -267,27 +239,17 @@ class Session:
                 f"tell for arm {self.problem.arms[index]!r}, but {self.problem.arms[pending]!r} was asked; "
                 "tell the outcome of the arm that ask() returned"
             )
-        fitted = self._limits.fit(index, check_outcome("reward", reward), check_costs(self.problem, costs))
-        row_costs = np.zeros(self.problem.n_constraints)  # known rows stay zero and are never read
-        row_costs[list(self.problem.unknown)] = list(fitted.costs.values())
-        tell(self.round, self.plan.model, index, fitted.reward, row_costs)
-        for outcome in fitted.capped:
-            self.capped[outcome, index] += 1
+        value = check_outcome("reward", reward)
+        row_costs = self._order_costs(costs)
+        tell(self.round, self.plan.model, index, value, row_costs)
         if block is not None and in_batch:
             block.waiting[index] -= 1.0
 
-    def cap(self, reward: bool = False, costs: Sequence[str] = ()) -> None:
-        """Cut larger values to the end of their range from now on, instead of refusing them.
-
-        Every outcome so far was within its range, so what is certified from now on, the mean of the values after the
-        cut, is what they are outcomes of, too.
-
-        Args:
-            reward: Whether to cut rewards; they need a range.
-            costs: The names of the constraints whose costs to cut; each needs a range.
-        """
-        self.plan = replace(self.plan, problem=with_caps(self.problem, reward, costs))
-        self._limits = Limits(self.problem)
+    def _order_costs(self, costs: Sequence[float] | Mapping[str, float]) -> FloatArray:
+        """Return one entry per constraint; known rows stay zero and are never read."""
+        out = np.zeros(self.problem.n_constraints)
+        out[list(self.problem.unknown)] = list(check_costs(self.problem, costs).values())
+        return out
 
     def expected_stop(self) -> tuple[float, float] | None:
         """About when the explorer will stop, as a range of pulls; None while it has no plan, or after it stopped.
@@ -317,22 +279,15 @@ class Session:
         estimates, model = self.round.estimates, self.plan.model
         # A breaker's alarm is proved with any explorer, even one that stops by its own test.
         terms = self.plan.terms or self.plan.settings.make_terms(model)
-        return weigh_statistics(
-            model,
-            terms.make_rule(model),
-            estimates.pulls,
-            estimates.mu_hat,
-            estimates.columns[1:],
-            half_widths(estimates, model, INTERVALS_SHARE * model.delta),
-        )
+        return weigh_statistics(model, terms.make_rule(model), estimates.pulls, estimates.mu_hat, estimates.columns[1:])
 
     def _proof(self, policy: FloatArray) -> AnswerProof:
-        """What is proved of a mix: by its blocks if it is the average over them, by all outcomes otherwise."""
+        """What is proved of a mix: by its blocks if it is the averaged answer, by all outcomes otherwise."""
         assert self.stop is not None
         blocks = self.stop.winning_blocks()
         if blocks is None:
             return pooled_proof(self.case, self.standing(), policy)
-        return blocks_proof(self.case, self.standing(), *blocks)
+        return averaged_proof(self.case, self.standing(), *blocks)
 
     @property
     def case(self) -> Case:
@@ -342,45 +297,7 @@ class Session:
                 f"explorer {self.plan.explorer.name!r} stops by its own rule, which proves no certificate; use certex, "
                 "or stopping=certified"
             )
-        r = self.problem.r if self.accepted_r is None else self.accepted_r
-        return Case(self.problem, self.plan.model, self.plan.terms, r)
-
-    def certified_now(self) -> CertifiedNow | None:
-        """What the data certify now, before the explorer stops: a mix, and the smallest r for it.
-
-        None while nothing is certified; of an explorer that does not prove its answer by blocks, always. Costs nothing
-        in confidence, however often it is asked; takes up to about a second.
-        """
-        self._decide()  # a look that is due comes first
-        if self.stop is None or self.round.now.status != RUNNING:
-            return None
-        looks = int(self.stop.state.now.reviews)
-        if self._certified_now is None or self._certified_now[0] != looks:  # nothing new is known between looks
-            found = self.stop.certify_now()
-            made = None if found is None else CertifiedNow(start=found[0], r=found[1], policy=found[2])
-            self._certified_now = looks, made
-        return self._certified_now[1]
-
-    def accept(self) -> CertifiedNow:
-        """Stop now, with the mix that is certified and the r that it is certified for; raises `NotYet` without one."""
-        if self.stopped:
-            raise ExplorationOver("the explorer has stopped: there is nothing to accept")
-        found = self.certified_now()
-        if found is None:
-            raise NotYet(f"nothing to accept after {self.steps} pulls: no mix is certified yet, for any r")
-        self.take_accepted(found.start, found.r)
-        return found
-
-    def take_accepted(self, start: int, r: float) -> None:
-        """End the exploration as an earlier `accept` did; raises if the outcomes told do not prove it.
-
-        Args:
-            start: The number of the start that it chose.
-            r: The tolerance that this start proved.
-        """
-        assert self.stop is not None
-        self.stop.accept(start, r)
-        self.accepted_r = r
+        return Case(self.problem, self.plan.model, self.plan.terms)
 
     def final_mix(self) -> FloatArray | None:
         """The mix to use if sampling ends now: the answer, else the best safe mix, else the candidate."""
@@ -389,23 +306,18 @@ class Session:
         safe = self.safe_mix()
         return self.policy if safe is None else safe
 
-    def why_no_mix(self) -> str:
-        """Say why there is no mix to show, while there is none and the exploration goes on."""
-        if self._unpulled():
-            return f"{self._unpulled()} arms have not been pulled once"
-        if self.stop is not None and self.stop.state.now.reviews == 0:
-            due = int(self.round.now.due)
-            return f"the explorer first looks at the data after {due} pulls, and {self.steps} were told"
-        return "no mix satisfies the constraints as estimated so far"
-
     def recommend(self) -> Recommendation:
         """Return the current mix and its estimates; works before the explorer stops, and says so."""
         if self.infeasible:
             raise NoFeasibleMix(self.claim_infeasible().sentence)
-        safe = None if self.stopped or self._unpulled() else self.safe_mix()
+        if self._unpulled():
+            raise NotYet(f"nothing to recommend yet: {self._unpulled()} arms have not been pulled once")
+        safe = None if self.stopped else self.safe_mix()
         policy = self.policy if safe is None else safe
         if policy is None:
-            raise NotYet(f"nothing to recommend yet: {self.why_no_mix()}; keep sampling")
+            raise NotYet(
+                "nothing to recommend yet: no mix satisfies the constraints as estimated so far; keep sampling"
+            )
         value, slack = float(self.round.estimates.mu_hat @ policy), self.estimated_slack(policy)
         slack_low = value_interval = None
         if self.certified:
@@ -421,44 +333,25 @@ class Session:
             steps=self.steps,
             stopped=self.stopped,
             safe=safe is not None,
-            claims=make_claims(
-                self.problem, self.plan.settings, self.stopped, safe is not None, self.cut_shares(), self.accepted_r
-            ),
-            bounds=kind_of_bounds(self.problem, self.plan.settings),
+            claims=make_claims(self.problem, self.plan.settings, self.stopped, safe is not None),
+            bounds=kind_of_bounds(self.plan.settings),
             pulls=self.round.estimates.pulls.copy(),
             rewards=self.round.estimates.mu_hat.copy(),
             problem=self.problem,
         )
 
-    def cut_shares(self) -> dict[str, float]:
-        """The share of outcomes that were cut at their range, by constraint; the reward's stands under ""."""
-        shares = self.capped.sum(axis=1) / max(self.steps, 1)
-        names = {0: "", **{1 + i: self.problem.constraints[i].name for i in self.problem.unknown}}
-        return {name: float(shares[k]) for k, name in names.items()}
-
     @property
-    def suspected_conflict(self) -> list[str] | None:
-        """The constraints that seem to contradict each other, if the exploration ended as infeasible; computed once.
-
-        An estimate picks them: it is proved only that no mix satisfies all constraints of the problem.
-        """
+    def conflict(self) -> list[str] | None:
+        """The constraints that contradict each other, if the exploration ended because of that; computed once."""
         if not self.infeasible:
             return None
-        if self._suspected is None:
-            self._suspected = tuple(suspect_conflict(self.problem, self.standing()))
-        return list(self._suspected)
+        if self._conflict is None:
+            self._conflict = tuple(name_conflict(self.problem, self.standing()))
+        return list(self._conflict)
 
     def claim_infeasible(self) -> Claim:
         """Return the claim of an exploration that ended because no mix satisfies every constraint."""
-        return claim_infeasible(self.problem, self.plan.settings)
-
-    def hint_conflict(self) -> str | None:
-        """Return which constraints seem to contradict each other, in words that say that this is not proved.
-
-        None if all do, which is what is claimed, or if the exploration did not end as infeasible.
-        """
-        suspected = self.suspected_conflict
-        return None if suspected is None else hint_conflict([c.name for c in self.problem.constraints], suspected)
+        return claim_infeasible(self.problem, self.plan.settings, self.conflict or ())
 
     def estimated_slack(self, policy: FloatArray) -> dict[str, float]:
         """Return the room that each constraint leaves a mix under the estimates, by name, in the user's units.
@@ -478,8 +371,6 @@ class Session:
             "settings": self.plan.settings.model_dump(mode="json"),
             "seed": self.seed,
             "rng": self.rng.bit_generator.state,
-            "capped": self.capped.tolist(),
-            "accepted_r": self.accepted_r,
             "state": pack_state(self.state),
             "stop": None if self.stop is None else pack_state(self.stop.saved),
         }
@@ -515,8 +406,6 @@ class Session:
             if session.stop is not None:
                 unpack_state(saved["stop"], session.stop.saved, "stop")
             session.rng.bit_generator.state = saved["rng"]
-            session.capped[...] = saved["capped"]
-            session.accepted_r = None if saved["accepted_r"] is None else float(saved["accepted_r"])
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InvalidInput):
                 raise

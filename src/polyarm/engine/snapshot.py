@@ -1,7 +1,7 @@
 """Turn a state (nested structs of arrays and scalars) into plain JSON types and back, bit for bit; undo changes."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ def pack_state(state: Any) -> Any:
     """Return the arrays and scalars of a state as nested lists and numbers, by field name."""
     if isinstance(state, np.ndarray):
         return _pack(state.tolist())
-    if isinstance(state, np.void):
+    if isinstance(state, np.record):
         return {name: _pack(state[name].item()) for name in state.dtype.names or ()}
     if hasattr(state, "_fields"):
         return {name: pack_state(getattr(state, name)) for name in state._fields if _is_kept(getattr(state, name))}
@@ -26,7 +26,7 @@ def unpack_state(packed: Any, state: Any, where: str = "state") -> None:
     """Write what was packed into a state of the same shape."""
     if isinstance(state, np.ndarray):
         _fill(packed, state, where)
-    elif isinstance(state, np.void):
+    elif isinstance(state, np.record):
         _check_fields(packed, state.dtype.names or (), where)
         for name in state.dtype.names or ():
             number = np.zeros((), dtype=state.dtype[name])
@@ -45,14 +45,14 @@ def unpack_state(packed: Any, state: Any, where: str = "state") -> None:
 
 
 @contextmanager
-def all_or_nothing(parts: Sequence[Any]) -> Iterator[None]:
-    """Put the parts of states back as they were if the block raises, or is interrupted."""
-    before = [part.copy() for part in parts]
+def all_or_nothing(*states: Any) -> Iterator[None]:
+    """Put states back as they were if the block raises, or is interrupted."""
+    before = [(part, part.copy()) for state in states for part in _parts(state)]
     try:
         yield
     except BaseException:
-        for part, old in zip(parts, before, strict=True):
-            if isinstance(part, np.void):
+        for part, old in before:
+            if isinstance(part, np.record):
                 for name in part.dtype.names or ():
                     part[name] = old[name]
             else:
@@ -60,13 +60,15 @@ def all_or_nothing(parts: Sequence[Any]) -> Iterator[None]:
         raise
 
 
-def list_parts(state: Any) -> list[Any]:
-    """Return the arrays and the named numbers of a state, which is changed in place: they stay the same ones."""
-    if isinstance(state, np.ndarray | np.void):
-        return [state]
+def _parts(state: Any) -> Iterator[Any]:
+    """Yield the arrays and the named numbers of a state."""
+    if isinstance(state, np.ndarray | np.record):
+        yield state
+        return
     if hasattr(state, "_fields"):
         state = [getattr(state, name) for name in state._fields]
-    return [kept for part in (state if isinstance(state, list | tuple) else ()) for kept in list_parts(part)]
+    for part in state if isinstance(state, list | tuple) else ():
+        yield from _parts(part)
 
 
 def _is_kept(value: Any) -> bool:

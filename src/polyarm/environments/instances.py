@@ -1,7 +1,7 @@
 """Instances: problems whose truth is known, shipped with the package or read from a TOML file."""
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.environments.draws import BESIDE_DRAW, Draw, make_laws, read_draw
 from polyarm.environments.ranges import SCALED_MEANS, name_range, split_ranges
-from polyarm.environments.synthetic import SyntheticWorld, build_world, fold_rows
+from polyarm.environments.synthetic import SyntheticWorld, build_world
 from polyarm.errors import InvalidInput, unknown_name
-from polyarm.model import build_model
-from polyarm.problem import Constraint, Optimum, Problem, find_optimum, refuse_noise
+from polyarm.families.family import make_family
+from polyarm.problem import Constraint, Optimum, Problem, find_optimum
 from polyarm.tolerances import TRUTH
 
 _KEYS = {
@@ -31,13 +30,10 @@ _KEYS = {
     "reward_std",
     "reward_range",
     "cost_std",
-    "cost_range",
-    "cap",
-    "draw",
-    *BESIDE_DRAW,
     "assumed_reward_std",
     "delta",
     "r",
+    "noise",
     "optimal_policy",
 }
 
@@ -52,7 +48,6 @@ class Instance:
         problem: The problem as an explorer is told it.
         mu: The true mean reward of each arm (K,).
         A: The true mean costs (d, K), one row per constraint, known ones too.
-        draw: How its outcomes are drawn, which no explorer is told; None: as the problem declares them.
     """
 
     name: str
@@ -60,18 +55,15 @@ class Instance:
     problem: Problem
     mu: FloatArray
     A: FloatArray
-    draw: Draw | None = None
 
     def __post_init__(self) -> None:
-        _require_means_in_domain(self.problem, self.mu, self.A)
-        if self.draw is not None:
-            make_laws(self.draw, self.problem, self.mu, self.A)
+        _require_means_in_domain(self.problem, self.mu)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Instance):
             return NotImplemented
         return (
-            (self.name, self.source, self.problem, self.draw) == (other.name, other.source, other.problem, other.draw)
+            (self.name, self.source, self.problem) == (other.name, other.source, other.problem)
             and np.array_equal(self.mu, other.mu)
             and np.array_equal(self.A, other.A)
         )
@@ -82,15 +74,11 @@ class Instance:
     @property
     def true_rows(self) -> FloatArray:
         """G with every row `<=` and its bound folded in: a policy is feasible when G policy <= 0."""
-        return fold_rows(self.problem, self.A)
+        return self.world().true_rows
 
     def world(self) -> SyntheticWorld:
         """Return the simulator of this instance."""
-        return build_world(self.problem, self.mu, self.A, self.draw)
-
-    def true_stds(self) -> FloatArray:
-        """Return the standard deviations (1 + d, K) of what is drawn, the reward's first; nan for known rows."""
-        return self.world().stds
+        return build_world(self.problem, self.mu, self.A)
 
     def optimum(self) -> Optimum | None:
         """Return the best feasible policy and its value, or None when no policy is feasible."""
@@ -110,7 +98,7 @@ class Instance:
         Args:
             changes: Fields of `Problem` and their new values: another `delta` or `r`, say.
         """
-        return replace(self, problem=self.problem.replace(**changes))
+        return Instance(self.name, self.source, self.problem.replace(**changes), self.mu, self.A)
 
 
 @dataclass(frozen=True)
@@ -137,29 +125,18 @@ class Guess:
         low, high = self.low, self.high
         # Round-off must not pass the high end: it may be the largest mean that a family has.
         mu = np.minimum(low.mu + mu_shares * (high.mu - low.mu), high.mu)
-        return replace(low, mu=mu, A=low.A + cost_shares * (high.A - low.A))
+        return Instance(low.name, low.source, low.problem, mu, low.A + cost_shares * (high.A - low.A))
 
 
-def _require_means_in_domain(problem: Problem, mu: FloatArray, costs: FloatArray) -> None:
-    family = build_model(problem).family
+def _require_means_in_domain(problem: Problem, mu: FloatArray) -> None:
+    family = make_family(problem.family, problem.n_arms, problem.reward_std, problem.reward_range)
     outside = (mu < family.low) | (mu > family.high)
     wanted = f"from {family.low:g} to {family.high:g}"
     if family.low > -np.inf and family.high == np.inf:
         outside |= mu == family.low  # no distribution of this family has that mean
         wanted = f"above {family.low:g}"
     if outside.any():
-        raise InvalidInput(
-            f"mu: expected means {wanted} for family {problem.reward_family!r}, got {mu[outside].tolist()}"
-        )
-    for i in problem.unknown:
-        constraint = problem.constraints[i]
-        least, largest = constraint.account.ends(problem.n_arms)
-        beyond = (costs[i] < least) | (costs[i] > largest)
-        if beyond.any():
-            raise InvalidInput(
-                f"A: expected mean costs within the range of constraint {constraint.name!r}, got "
-                f"{costs[i][beyond].tolist()}"
-            )
+        raise InvalidInput(f"mu: expected means {wanted} for family {problem.family!r}, got {mu[outside].tolist()}")
 
 
 def instance_names() -> list[str]:
@@ -239,7 +216,6 @@ def _read_instance(name: str, table: dict[str, Any]) -> Instance:
 
 
 def _build_instance(name: str, table: dict[str, Any]) -> Instance:
-    refuse_noise(table)
     for key in table:
         if key not in _KEYS and not SCALED_MEANS.fullmatch(key):
             raise unknown_name("key", key, _KEYS)
@@ -258,9 +234,7 @@ def _build_instance(name: str, table: dict[str, Any]) -> Instance:
     known = _read_list("known", table.get("known", [False] * d), d)
     if not all(isinstance(flag, bool) for flag in known):
         raise InvalidInput(f"known: expected true or false for each constraint, got {known!r}")
-    stds = _read_by_row("cost_std", table.get("cost_std"), d)
-    ranges = _read_cost_ranges(table.get("cost_range"), known)
-    caps = _read_caps(table, ranges)
+    stds = _read_cost_stds(table.get("cost_std"), d)
     problem = Problem(
         arms=table.get("arms", K),
         constraints=tuple(
@@ -270,17 +244,14 @@ def _build_instance(name: str, table: dict[str, Any]) -> Instance:
                 bound=bounds[i],
                 row=tuple(A[i].tolist()) if known[i] else None,
                 std=stds[i],
-                range=ranges[i],
-                cap=caps[1 + i],
             )
             for i in range(d)
         ),
-        reward_cap=caps[0],
-        **{key: table[key] for key in ("reward_std", "reward_range", "delta", "r", "family") if key in table},
+        **{key: table[key] for key in ("reward_std", "reward_range", "delta", "r", "noise", "family") if key in table},
     )
     if problem.n_arms != K:
         raise InvalidInput(f"arms: expected one name per entry of mu ({K}), got {problem.n_arms}")
-    return Instance(name, str(table.get("source", "")), problem, mu, A, read_draw(table, d))
+    return Instance(name, str(table.get("source", "")), problem, mu, A)
 
 
 def _default_names(d: int) -> list[str]:
@@ -315,34 +286,9 @@ def _read_numbers(field: str, value: Any, shape: tuple[int | None, ...]) -> Floa
     return numbers
 
 
-def _read_by_row(field: str, value: Any, d: int) -> list[Any]:
-    """Return an entry for each row: one number serves all rows, a list has one per row, [] where there is none."""
-    given = _read_list(field, value, d) if isinstance(value, list) else [value] * d
-    return [None if entry == [] else entry for entry in given]
-
-
-def _read_cost_ranges(value: Any, known: list[bool]) -> list[Any]:
-    """Return the range of each row: one pair serves all that are measured, a list has one per row, [] for none."""
-    if isinstance(value, list) and len(value) == 2 and not any(isinstance(end, list) for end in value):
-        return [None if flag else value for flag in known]
-    if value is not None and not isinstance(value, list):
-        raise InvalidInput(f"cost_range: expected a pair [low, high], or one per row ([] for none), got {value!r}")
-    return _read_by_row("cost_range", value, len(known))
-
-
-def _read_caps(table: dict[str, Any], ranges: list[Any]) -> list[bool]:
-    """Return whether larger values are cut, of the reward, then of each row; one word serves all that have a range."""
-    value, declared = table.get("cap", False), (table.get("reward_range"), *ranges)
-    caps = value if isinstance(value, list) else [value] * len(declared)
-    if len(caps) != len(declared) or not all(isinstance(cap, bool) for cap in caps):
-        raise InvalidInput(
-            f"cap: expected true or false, or a list of {1 + len(ranges)} (reward, then each row), got {value!r}"
-        )
-    if isinstance(value, list):
-        return caps  # a cap without a range is refused where the problem is made
-    if value and all(pair is None for pair in declared):
-        raise InvalidInput("cap: cuts values at the end of a range; give reward_range or cost_range, too")
-    return [value and pair is not None for pair in declared]
+def _read_cost_stds(value: Any, d: int) -> list[Any]:
+    """Return the noise of each row: one number serves all rows, a list has one entry per row."""
+    return _read_list("cost_std", value, d) if isinstance(value, list) else [value] * d
 
 
 def _read_list(field: str, value: Any, length: int) -> list[Any]:

@@ -19,24 +19,12 @@ _ARM, _REWARD = "arm", "reward"
 class ReplayLog:
     """Logged pulls by arm, in the order of the file.
 
-    `outcomes[arm]` has one row per pull: its reward, then its cost under each constraint in `costs`. `rows[arm]` holds
-    the numbers of these rows in the file `path`, from 1.
+    `outcomes[arm]` has one row per pull: its reward, then its cost under each constraint in `costs`.
     """
 
     arms: tuple[str, ...]
     costs: tuple[str, ...]
     outcomes: tuple[FloatArray, ...]
-    path: str = ""
-    rows: tuple[tuple[int, ...], ...] = ()
-
-    def place(self, arm: int, pull: int) -> str:
-        """Return where a pull stands in the file, in words; nothing if the log is from none.
-
-        Args:
-            arm: The index of the arm.
-            pull: Which of its pulls, from 0.
-        """
-        return f"{self.path}, row {self.rows[arm][pull]}: " if self.rows else ""
 
 
 class Outcome(NamedTuple):
@@ -82,16 +70,12 @@ def read_log(path: str | Path, problem: Problem) -> ReplayLog:
     """
     costs = cost_names(problem)
     by_arm: list[list[list[float]]] = [[] for _ in problem.arms]
-    rows: list[list[int]] = [[] for _ in problem.arms]
-    for number, outcome in enumerate(read_outcomes(path, problem), start=1):
+    for outcome in read_outcomes(path, problem):
         by_arm[outcome.arm].append([outcome.reward, *outcome.costs])
-        rows[outcome.arm].append(number)
     return ReplayLog(
         arms=problem.arms,
         costs=costs,
         outcomes=tuple(np.array(outcomes, dtype=np.float64).reshape(-1, 1 + len(costs)) for outcomes in by_arm),
-        path=str(path),
-        rows=tuple(map(tuple, rows)),
     )
 
 

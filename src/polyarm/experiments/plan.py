@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.accounts import DECLARED
-from polyarm.bounds.joint import JointTime, joint_time
+from polyarm.bounds.joint import JointSearch, JointTime, Plan, joint_time
 from polyarm.environments.instances import Guess, Instance, load_guess
 from polyarm.errors import InvalidInput
-from polyarm.experiments.rehearsal import forecast_pulls
 from polyarm.experiments.simulate import simulate
 from polyarm.model import Model, build_model
+from polyarm.planner.forecast import forecast_pulls, stylised_pulls
 from polyarm.problem import Problem
 from polyarm.problem_file import load_problem
+from polyarm.rules.certex import CertexSettings
+from polyarm.stops.planned import START_AT, expected_pricing
 from polyarm.stops.settings import check_certifiable
 
 Progress = Callable[[int, int], None]
@@ -29,8 +30,11 @@ _RELAXATION = 0.05
 #: Simulated runs give up after this many times the forecast.
 _PATIENCE = 4.0
 _LONGEST_RUN = 20_000_000
-#: Rehearsals behind one forecast: their median is it.
-_REHEARSALS = 5
+#: The averaged certificate takes about this many times the pulls that it would take with exact estimates: its answer is
+#: an average, and the first blocks know little (`docs/plan.md` has the measurement).
+_LEARNING = 1.6
+#: The search for a number of pulls begins here if nothing is known of it.
+_SOME_PULLS = 1e4
 #: Truths drawn from ranges are summarised by these quantiles.
 QUANTILES = (0.1, 0.5, 0.9)
 _DRAWS = 20
@@ -247,12 +251,6 @@ def _relax(instance: Instance, row: int, amount: float | None) -> tuple[float, I
 
 def _kernel_view(instance: Instance) -> tuple[Model, Any, Any]:
     model = build_model(instance.problem)
-    # What is not declared is guessed with the truth: T speaks of that.
-    deviations = np.nan_to_num(instance.true_stds())
-    if model.accounts[0] != DECLARED:
-        model.reward_noise[:] = deviations[0] ** 2
-    for i in np.flatnonzero((model.accounts[1:] != DECLARED) & ~model.known):
-        model.row_noise[i] = (deviations[1 + i] * model.factors[i]) ** 2
     return model, instance.mu, instance.A * model.factors[:, None] - model.bounds[:, None]
 
 
@@ -276,15 +274,18 @@ def _forecast(instance: Instance, found: JointTime | None) -> dict[str, Any]:
         "lower_T": found.lower,
     }
     stylised = max(stylised_pulls(found.time, instance.problem.delta), float(instance.problem.n_arms))
-    return {**entry, "stylised": stylised, "proved": forecast_pulls(instance, _REHEARSALS)}
+    proved = _proved_pulls(instance, Plan(found.allocation, found.answer, 0.0), stylised)
+    return {**entry, "stylised": stylised, "proved": proved}
 
 
-def stylised_pulls(time: float, delta: float) -> float:
-    """Solve t = T log((1 + log t)/delta): when the plan that attains T reaches the thresholds that papers use."""
-    pulls = 1.0
-    for _ in range(100):
-        pulls = max(time * math.log((1.0 + math.log(pulls)) / delta), 1.0)
-    return pulls
+def _proved_pulls(instance: Instance, start: Plan | None, guess: float) -> float | None:
+    """Return the pulls until proved thresholds are reached, from a start if there is one and from all others."""
+    model, means, rows = _kernel_view(instance)
+    pricing = expected_pricing(CertexSettings().make_terms(model), model)
+    starts = [None] if start is None else [None, start]
+    found = [forecast_pulls(JointSearch(model, means, rows, pricing), plan, guess) for plan in starts]
+    pulls = [_LEARNING * (1.0 + START_AT) * due[0] for due in found if due is not None]
+    return max(min(pulls), float(means.size)) if pulls else None
 
 
 def _price(
@@ -293,7 +294,7 @@ def _price(
     """Return what relaxing one bound brings: pulls saved (negative: more are needed) and reward gained."""
     amount, relaxed = change
     before, best = instance.optimum(), relaxed.optimum()
-    relaxed_pulls = forecast_pulls(relaxed, _REHEARSALS) if best is not None else None
+    relaxed_pulls = _proved_pulls(relaxed, None, pulls or _SOME_PULLS)
     advance(1)
     constraint = instance.problem.constraints[row]
     return {

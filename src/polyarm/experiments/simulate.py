@@ -33,7 +33,7 @@ def simulate(
         first_seed: The seed of the first run, 0 or more; the others follow it.
         workers: How many threads; by default one per core.
         horizon: The most pulls of a run, by default 100,000: one that has not stopped by then is cut off.
-        settings: Settings of every explorer, and `delta` and `r` to change the problems; by default none.
+        settings: Settings of every explorer, and `delta`, `r` and `noise` to change the problems; by default none.
         allow_infeasible: Accept instances whose true constraints no mix satisfies; by default they raise.
         progress: Called as `progress(done, total)` from this thread as runs end; by default nothing is.
     """

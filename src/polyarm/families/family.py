@@ -60,22 +60,17 @@ class Family:
 
 
 def make_family(
-    name: str | None,
+    name: str,
     n_arms: int,
     reward_std: float | tuple[float, ...] | None = None,
     reward_range: tuple[float, float] | None = None,
 ) -> Family:
-    """Build the record of a named family; Gaussians need `reward_std`, bounded rewards `reward_range`.
-
-    Bounded rewards may have `reward_std`, too: scales by arm where their ranges differ. Without a name the record is
-    that of Gaussians, of no scale.
-    """
-    low, high = reward_range or _INTERVALS.get(name or "gaussian", (-math.inf, math.inf))
-    scale = reward_std if reward_std is not None and name in ("gaussian", "bounded") else 0.5 * (high - low)
-    known = name is not None and is_sub_gaussian(name)
-    scales = np.full(n_arms, scale if known else math.nan, dtype=np.float64)
-    curved = None if name in (None, "gaussian", "bounded") else True
-    return Family(FAMILY_CODES[name or "gaussian"], scales, float(low), float(high), curved)
+    """Build the record of a named family; Gaussians need `reward_std`, bounded rewards `reward_range`."""
+    low, high = reward_range or _INTERVALS.get(name, (-math.inf, math.inf))
+    scale = reward_std if name == "gaussian" else 0.5 * (high - low)
+    scales = np.full(n_arms, scale if is_sub_gaussian(name) else math.nan, dtype=np.float64)
+    curved = None if name in ("gaussian", "bounded") else True
+    return Family(FAMILY_CODES[name], scales, float(low), float(high), curved)
 
 
 def is_sub_gaussian(name: str) -> bool:

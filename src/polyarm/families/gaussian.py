@@ -1,4 +1,4 @@
-"""Gaussian rewards of a declared std per arm."""
+"""Gaussian rewards with a known standard deviation per arm."""
 
 import math
 

@@ -75,8 +75,6 @@ def _copy_score(source: Score, n_cuts: int, target: Score) -> None:
         target.values[k] = source.values[k]
         target.slacks[k] = source.slacks[k]
         target.lengths[k] = source.lengths[k]
-        target.totals[k] = source.totals[k]
-        target.deciders[k] = source.deciders[k]
         target.weights[k] = source.weights[k]
         for i in range(source.row_lengths.shape[1]):
             target.row_lengths[k, i] = source.row_lengths[k, i]
@@ -89,10 +87,9 @@ def _copy_worth(source: Score, target: Score) -> None:
     mine, other = source.worth, target.worth
     for a in range(mine.effective.size):
         other.effective[a] = mine.effective[a]
+        other.dearest[a] = mine.dearest[a]
     other.thresholds.cost = mine.thresholds.cost
     other.thresholds.reward = mine.thresholds.reward
-    other.thresholds.row = mine.thresholds.row
-    other.thresholds.witness = mine.thresholds.witness
 
 
 @kernel
@@ -106,50 +103,54 @@ def _price_allocation(scene: Scene, allocation: FloatArray, total: float, pulls_
 @kernel
 def _write_elasticities(scene: Scene, answer: FloatArray, work: PlanWork, elasticity_out: FloatArray) -> None:
     """Write d log-softmin / d log N_a: what one per cent more pulls of each arm would gain, thresholds included."""
-    d, n_arms = scene.estimated.rows.shape
-    score, worth, mixes = work.score, work.score.worth, scene.pool.mixes
-    effective, noise = worth.effective, scene.estimated.noise
-    thresholds = worth.thresholds
-    price = 0.0
+    d, n_arms = scene.rows.shape
+    score, worth, model, mixes = work.score, work.score.worth, scene.model, scene.pool.mixes
+    effective, noise, row_noise = worth.effective, model.reward_noise, model.row_noise
+    on_rows, on_witnesses = 0.0, 0.0
     for a in range(n_arms):
         elasticity_out[a] = 0.0
     for i in range(d):
         if score.weights[i] > 1e-6:
-            price += score.weights[i] / thresholds.cost
+            on_rows += score.weights[i]
             for a in range(n_arms):
-                part = answer[a] * answer[a] * noise[1 + i, a] / (effective[a] * score.lengths[i])
+                part = answer[a] * answer[a] * row_noise[i, a] / (effective[a] * score.lengths[i])
                 elasticity_out[a] += score.weights[i] * part
     for j in range(work.vantage.n_active):
         k = d + j
-        decider = score.deciders[k]
-        if score.weights[k] > 1e-6 and score.totals[k] > 0.0:
-            price += score.weights[k] / (thresholds.row if decider > 0 else thresholds.reward)
+        if score.weights[k] > 1e-6:
+            on_witnesses += score.weights[k]
             q = mixes[work.active[j]]
-            if decider <= 0:
-                share = score.weights[k] * (score.slacks[k] / score.lengths[k]) ** 2 / score.totals[k]
-                for a in range(n_arms):
-                    x = q[a] - answer[a]
-                    elasticity_out[a] += share * x * x * noise[0, a] / effective[a]
+            whole = 2.0 * score.values[k] * worth.thresholds.reward
+            share = score.weights[k] * (score.slacks[k] / score.lengths[k]) ** 2 / whole
+            for a in range(n_arms):
+                x = q[a] - answer[a]
+                elasticity_out[a] += share * x * x * noise[a] / effective[a]
             for i in range(d):
-                counts = decider < 0 or decider == 1 + i
-                if counts and work.excess[j, i] > 0.0:
-                    share = score.weights[k] * (work.excess[j, i] / score.row_lengths[k, i]) ** 2 / score.totals[k]
+                if work.excess[j, i] > 0.0 and score.row_lengths[k, i] < np.inf:
+                    share = score.weights[k] * (work.excess[j, i] / score.row_lengths[k, i]) ** 2 / whole
                     for s in range(work.n_supports[j]):
                         a = work.supports[j, s]
-                        elasticity_out[a] += share * q[a] * q[a] * noise[1 + i, a] / effective[a]
+                        elasticity_out[a] += share * q[a] * q[a] * row_noise[i, a] / effective[a]
+    for a in range(n_arms):
+        elasticity_out[a] *= scene.memory.terms.share
     if scene.pricing.kind == PROVED:
-        _charge_prices(scene, price, work, elasticity_out)
+        _charge_prices(scene, on_rows, on_witnesses, work, elasticity_out)
 
 
 @kernel
-def _charge_prices(scene: Scene, price: float, work: PlanWork, elasticity_out: FloatArray) -> None:
-    """Subtract what more pulls add to the thresholds: d L_a / d log N_a, as if every threshold counted every arm."""
-    lam = scene.pricing.lam
+def _charge_prices(
+    scene: Scene, on_rows: float, on_witnesses: float, work: PlanWork, elasticity_out: FloatArray
+) -> None:
+    """Subtract what more pulls add to the thresholds: d L_a / d log N_a."""
+    pricing, worth = scene.pricing, work.score.worth
+    cost, reward = worth.thresholds.cost, worth.thresholds.reward
     for a in range(elasticity_out.size):
         pulls = work.pulls[a]
-        growth = 0.5 * pulls / (pulls + lam)
-        elasticity_out[a] *= (pulls + 2.0 * lam) / (pulls + lam)
-        elasticity_out[a] = max(elasticity_out[a] - price * growth, 0.0)
+        growth = 0.5 * pulls / (pulls + pricing.lam)
+        copies = 1.0 + pricing.n_unknown if worth.dearest[a] == 1 else 1.0
+        price = on_rows * growth / cost + on_witnesses * copies * growth / reward
+        elasticity_out[a] *= (pulls + 2.0 * pricing.lam) / (pulls + pricing.lam)
+        elasticity_out[a] = max(elasticity_out[a] - price, 0.0)
 
 
 @inlined_kernel
@@ -178,9 +179,10 @@ def _move_allocation(
 @kernel
 def _write_gradient(scene: Scene, answer: FloatArray, work: PlanWork, gradient_out: FloatArray) -> None:
     """Write d log-softmin / d p."""
-    d, n_arms = scene.estimated.rows.shape
-    score, mu, rows, noise = work.score, scene.estimated.mu, scene.estimated.rows, scene.estimated.noise
-    effective = score.worth.effective
+    d, n_arms = scene.rows.shape
+    score, model, mu, rows = work.score, scene.model, scene.mu, scene.rows
+    effective, threshold = score.worth.effective, score.worth.thresholds.reward
+    share = scene.memory.terms.share
     for a in range(n_arms):
         gradient_out[a] = 0.0
     for i in range(d):
@@ -190,23 +192,22 @@ def _write_gradient(scene: Scene, answer: FloatArray, work: PlanWork, gradient_o
                 gradient_out[a] -= weight * rows[i, a]
         elif weight > 1e-6:
             for a in range(n_arms):
-                spread = answer[a] * noise[1 + i, a] / effective[a]
-                gradient_out[a] -= 2.0 * weight * (rows[i, a] / score.slacks[i] + spread / score.lengths[i])
+                spread = answer[a] * model.row_noise[i, a] / effective[a]
+                step = rows[i, a] / score.slacks[i] + spread / score.lengths[i]
+                gradient_out[a] -= 2.0 * weight * share * step
     for j in range(work.vantage.n_active):
         k = d + j
         weight = score.weights[k]
-        if weight <= 1e-6 or score.deciders[k] > 0:  # what a row decides alone does not depend on the answer
-            continue
-        if score.slacks[k] <= 0.0:
+        if weight > 1e-6 and score.slacks[k] <= 0.0:
             for a in range(n_arms):
                 gradient_out[a] += weight * mu[a]
-        else:
+        elif weight > 1e-6:
             q = scene.pool.mixes[work.active[j]]
             push = score.slacks[k] / score.lengths[k]
-            weight *= 2.0 / score.totals[k]
+            weight /= score.values[k] * threshold
             for a in range(n_arms):
-                spread = (q[a] - answer[a]) * noise[0, a] / effective[a]
-                gradient_out[a] += weight * push * (mu[a] + push * spread)
+                spread = (q[a] - answer[a]) * model.reward_noise[a] / effective[a]
+                gradient_out[a] += weight * share * push * (mu[a] + push * spread)
 
 
 @kernel
@@ -251,7 +252,7 @@ def _copy_mixes(allocation: FloatArray, answer: FloatArray, allocation_out: Floa
 @kernel
 def _activate_near_ones(scene: Scene, effort: Effort, answer: FloatArray, work: PlanWork) -> float:
     """Evaluate every witness, keep those near the least active, and return the log-softmin over these."""
-    score, d = work.score, scene.estimated.rows.shape[0]
+    score, d = work.score, scene.rows.shape[0]
     work.vantage.n_active = 0
     for k in range(scene.pool.size[0]):
         activate(scene, k, work)
@@ -275,7 +276,7 @@ def _recheck(
     """
     score, trial, vantage = work.score, work.trial, work.vantage
     n_active = vantage.n_active
-    least = least_value(score, scene.estimated.rows.shape[0] + n_active)
+    least = least_value(score, scene.rows.shape[0] + n_active)
     _copy_worth(score, trial)
     look_from(scene, answer, trial, work)
     missed = False
@@ -335,7 +336,7 @@ def _ascend(
     scene: Scene, effort: Effort, steps: Steps, allocation: FloatArray, answer: FloatArray, work: PlanWork
 ) -> float:
     """Climb from (allocation, answer), in place."""
-    d, n_arms = scene.estimated.rows.shape
+    d, n_arms = scene.rows.shape
     score, trial = work.score, work.trial
     joint = effort.total > 0.0
     if joint:

@@ -2,10 +2,11 @@ r"""What a plan is worth: the least ratio of a statistic to its threshold that a
 
 .. math:: \min_k \frac{f_k(w, p)}{\beta_k(w)}
 
-over the cuts k: one cost statistic per unknown row, and the value of every witness q of a pool: the sum of its
-coordinates, or the largest in terms of its threshold (the test averages them, which is mostly easier to pass). The
-thresholds are those that the test itself will use once T pulls have been made in proportions w. (Plans for blocks:
-`planner.prospect`.)
+over the cuts k: one cost statistic per unknown row, and g(q) for every witness q of a pool. The thresholds are those
+that the test itself will use once T pulls have been made in proportions w.
+
+A plan may be for what remains of an exploration whose first part is fixed (`Memory`). Its statistics are then those of
+both parts together. Without one, the whole is planned.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 from polyarm._compile import kernel
 from polyarm._structs import Scalars, struct
 from polyarm._types import FloatArray, IntArray
-from polyarm.certify.pooled import PROVED, Estimated, Pricing, Worth, make_worth
+from polyarm.certify.pooled import Pricing, Worth, make_worth
 from polyarm.certify.witnesses import Pool
 from polyarm.model import Model
 from polyarm.polytope.projection import ProjectionWork, make_projection_work
@@ -26,47 +27,90 @@ TINY = 1e-100
 _CANCELLED = 1e-6
 
 
+class MemoryTerms(Scalars):
+    """Numbers of a memory.
+
+    `share`: how many of all pulls are still to be planned. `earned`: mean reward of the answers so far. `settled`: the
+    spread that the reward term has already. `floor`: the least part of an unknown row in a witness's value.
+    """
+
+    share: float
+    earned: float
+    settled: float
+    floor: float
+
+
+@struct
+class Memory:
+    r"""What the first part of an exploration has fixed; every entry is already multiplied by its share of all pulls.
+
+    With the planned part's share s, a witness q has the spread
+    :math:`e + \sum_a \sigma_a^2 (v_a q_a^2 - 2 u_a q_a + s (q_a - p_a)^2 / w_a)` and the answer the mean reward
+    :math:`m + s \mu^\top p`; likewise for rows. `spreads`, `cross` and `means` (K,): v, u and the mean rewards by which
+    witnesses are judged; `slacks` and `bases` (d,): slack and spread of each row; `rows` (d, K): the costs by which
+    witnesses are judged.
+    """
+
+    terms: MemoryTerms
+    spreads: FloatArray
+    cross: FloatArray
+    means: FloatArray
+    slacks: FloatArray
+    bases: FloatArray
+    rows: FloatArray
+
+
+def make_memory(n_arms: int, n_constraints: int) -> Memory:
+    """Allocate a memory; see `forget`."""
+    k, d = n_arms, n_constraints
+    return Memory(MemoryTerms(), np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(d), np.zeros(d), np.zeros((d, k)))
+
+
 @struct
 class Scene:
-    """What stays fixed while planning: estimates, the problem, witnesses, how thresholds are computed."""
+    """What stays fixed while planning: estimates (`mu`, `rows`), the problem, witnesses, thresholds, memory."""
 
-    estimated: Estimated
+    mu: FloatArray
+    rows: FloatArray
     model: Model
     pool: Pool
     pricing: Pricing
+    memory: Memory
+
+
+@kernel
+def forget(scene: Scene) -> None:
+    """Write a memory of nothing: the whole exploration is to be planned, by the scene's estimates."""
+    memory = scene.memory
+    memory.terms.share = 1.0
+    memory.terms.earned, memory.terms.settled, memory.terms.floor = 0.0, 0.0, 0.0
+    for i in range(memory.slacks.size):
+        memory.slacks[i], memory.bases[i] = 0.0, 0.0
+    for a in range(memory.means.size):
+        memory.spreads[a], memory.cross[a] = 0.0, 0.0
+        memory.means[a] = scene.mu[a]
+        for i in range(memory.slacks.size):
+            memory.rows[i, a] = scene.rows[i, a]
 
 
 @struct
 class Score:
     """The cuts at one point (w, p): the d rows, then the active witnesses.
 
-    `values` are f_k / beta_k; `slacks`, `lengths` and `row_lengths` their parts, of which the counted ones add up to
-    `totals`; `deciders` says which coordinate decides a witness alone (0: the reward, 1 + i: row i; -1: all together);
-    `weights` those of the soft minimum.
+    `values` are f_k / beta_k; `slacks`, `lengths` and `row_lengths` their parts; `weights` those of the soft minimum.
     """
 
     values: FloatArray
     slacks: FloatArray
     lengths: FloatArray
     row_lengths: FloatArray
-    totals: FloatArray
-    deciders: IntArray
     weights: FloatArray
     worth: Worth
 
 
 def _make_score(n_cuts: int, n_arms: int, n_constraints: int) -> Score:
     n = n_cuts
-    return Score(
-        values=np.zeros(n),
-        slacks=np.zeros(n),
-        lengths=np.zeros(n),
-        row_lengths=np.zeros((n, n_constraints)),
-        totals=np.zeros(n),
-        deciders=np.full(n, -1),
-        weights=np.zeros(n),
-        worth=make_worth(n_arms),
-    )
+    return Score(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, n_constraints)), np.zeros(n), make_worth(n_arms))
 
 
 class Vantage(Scalars):
@@ -144,15 +188,18 @@ def _below_zero(distance: float) -> float:
 @kernel
 def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
     """Fill in the cost statistics; known rows cost nothing and are infinitely far."""
-    known, rows, noise = scene.model.known, scene.estimated.rows, scene.estimated.noise
-    effective, threshold = score.worth.effective, score.worth.thresholds.cost
+    memory, known, row_noise = scene.memory, scene.model.known, scene.model.row_noise
+    rows, effective, threshold = scene.rows, score.worth.effective, score.worth.thresholds.cost
+    share = memory.terms.share
     for i in range(known.size):
         score.values[i] = np.inf
         if not known[i]:
             slack, length = 0.0, 0.0
             for a in range(answer.size):
                 slack -= rows[i, a] * answer[a]
-                length += answer[a] * answer[a] * noise[1 + i, a] / effective[a]
+                length += answer[a] * answer[a] * row_noise[i, a] / effective[a]
+            slack = memory.slacks[i] + share * slack
+            length = memory.bases[i] + share * length
             score.slacks[i] = slack
             score.lengths[i] = length
             if slack > 0.0:
@@ -164,63 +211,60 @@ def _score_rows(scene: Scene, answer: FloatArray, score: Score) -> None:
 @kernel
 def look_from(scene: Scene, answer: FloatArray, score: Score, work: PlanWork) -> None:
     """Note the variance that the planned pulls leave of a unit of noise, and the answer's mean reward and norm."""
-    effective, rates, noise, mu = score.worth.effective, work.rates, scene.estimated.noise, scene.estimated.mu
-    mean, norm = 0.0, 0.0
+    effective, rates, noise, mu = score.worth.effective, work.rates, scene.model.reward_noise, scene.mu
+    terms = scene.memory.terms
+    mean, norm, share = 0.0, 0.0, terms.share
     for a in range(answer.size):
-        rates[a] = 1.0 / effective[a]
-        norm += noise[0, a] * answer[a] * answer[a] * rates[a]
+        rates[a] = share / effective[a]
+        norm += noise[a] * answer[a] * answer[a] * rates[a]
         mean += mu[a] * answer[a]
     work.vantage.norm = norm
-    work.vantage.worth = mean
-
-
-@kernel
-def _reward_length(scene: Scene, answer: FloatArray, j: int, work: PlanWork) -> float:
-    """The variance of the reward between the j-th active witness and the answer; sums run over the witness's arms."""
-    noise, mixes, supports, rates = scene.estimated.noise, scene.pool.mixes, work.supports, work.rates
-    place, norm = work.active[j], work.vantage.norm
-    length = norm
-    for s in range(work.n_supports[j]):
-        a = supports[j, s]
-        q = mixes[place, a]
-        length += noise[0, a] * q * (q - 2.0 * answer[a]) * rates[a]
-    if length < _CANCELLED * norm:  # the witness is nearly the answer, and only a sum of squares tells how nearly
-        length = 0.0
-        for a in range(answer.size):
-            length += noise[0, a] * (mixes[place, a] - answer[a]) ** 2 * rates[a]
-    return max(length, 1e-30)
+    work.vantage.worth = terms.earned + share * mean
 
 
 @kernel
 def _score_witness(scene: Scene, answer: FloatArray, j: int, work: PlanWork, score: Score) -> None:
-    """Fill in the cut of the j-th active witness, as seen from `work.vantage`."""
-    noise, known, thresholds = scene.estimated.noise, scene.model.known, score.worth.thresholds
-    place, k = work.active[j], known.size + j
-    alone = scene.pricing.kind == PROVED
-    gap = scene.model.r + work.vantage.worth - work.means[j]
-    score.lengths[k] = _reward_length(scene, answer, j, work)
+    """Fill in the cut of the j-th active witness, as seen from `work.vantage`.
+
+    Sums run over the arms that the witness mixes. The row length of a row whose part is at its floor is infinite: it
+    does not change with the plan.
+    """
+    memory, rates, mixes, supports = scene.memory, work.rates, scene.pool.mixes, work.supports
+    noise, row_noise, known = scene.model.reward_noise, scene.model.row_noise, scene.model.known
+    spreads, cross = memory.spreads, memory.cross
+    base, norm = memory.terms.settled, work.vantage.norm
+    place, k, size = work.active[j], known.size + j, work.n_supports[j]
+    gap, floor = scene.model.r + work.vantage.worth - work.means[j], 2.0 * memory.terms.floor
+    length = base + norm
+    for s in range(size):
+        a = supports[j, s]
+        q = mixes[place, a]
+        fixed = spreads[a] * q - 2.0 * cross[a]
+        length += noise[a] * q * (fixed + (q - 2.0 * answer[a]) * rates[a])
+    if length < _CANCELLED * norm:  # the witness is nearly the answer, and only a sum of squares tells how nearly
+        length = base
+        for a in range(answer.size):
+            q = mixes[place, a]
+            fixed = q * (spreads[a] * q - 2.0 * cross[a])
+            length += noise[a] * (fixed + (q - answer[a]) ** 2 * rates[a])
+    score.lengths[k] = max(length, 1e-30)
     score.slacks[k] = max(gap, 0.0)
-    total = score.slacks[k] * score.slacks[k] / score.lengths[k]
-    decider = 0 if alone else -1
-    best = total / thresholds.reward
+    value = score.slacks[k] * score.slacks[k] / score.lengths[k]
     for i in range(known.size):
-        score.row_lengths[k, i] = np.inf
-        excess = work.excess[j, i]
+        part, excess = 0.0, work.excess[j, i]
         if excess > 0.0:
             length = 0.0
-            for s in range(work.n_supports[j]):
-                a = work.supports[j, s]
-                length += scene.pool.mixes[place, a] ** 2 * noise[1 + i, a] * work.rates[a]
+            for s in range(size):
+                a = supports[j, s]
+                length += mixes[place, a] ** 2 * row_noise[i, a] * (spreads[a] + rates[a])
             score.row_lengths[k, i] = length
             part = excess * excess / length
-            if not alone:
-                total += part
-            elif part / thresholds.row > best:
-                best, total, decider = part / thresholds.row, part, 1 + i
-    score.totals[k], score.deciders[k] = total, decider
-    value = best if alone else total / thresholds.reward
+        if part < floor and not known[i]:
+            score.row_lengths[k, i] = np.inf
+            part = floor
+        value += part
     if value > 0.0:
-        score.values[k] = max(0.5 * value, TINY)
+        score.values[k] = max(0.5 * value / score.worth.thresholds.reward, TINY)
     else:
         score.values[k] = _below_zero(gap / math.sqrt(score.lengths[k]))
 
@@ -259,15 +303,14 @@ def least_value(score: Score, n_cuts: int) -> float:
 @kernel
 def activate(scene: Scene, k: int, work: PlanWork) -> None:
     """List witness k of the pool among the active cuts."""
-    mixes, known = scene.pool.mixes, scene.model.known
-    mu, rows = scene.estimated.mu, scene.estimated.rows
+    mixes, memory, known = scene.pool.mixes, scene.memory, scene.model.known
     supports, place = work.supports, work.vantage.n_active
     mean, size = 0.0, 0
     for a in range(mixes.shape[1]):
         if mixes[k, a] != 0.0:
             supports[place, size] = a
             size += 1
-            mean += mu[a] * mixes[k, a]
+            mean += memory.means[a] * mixes[k, a]
     work.n_supports[place] = size
     work.means[place] = mean
     for i in range(known.size):
@@ -275,7 +318,7 @@ def activate(scene: Scene, k: int, work: PlanWork) -> None:
         if not known[i]:
             for s in range(size):
                 a = supports[place, s]
-                excess += rows[i, a] * mixes[k, a]
+                excess += memory.rows[i, a] * mixes[k, a]
         work.excess[place, i] = max(excess, 0.0)
     work.active[place] = k
     work.is_active[k] = 1

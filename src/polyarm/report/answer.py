@@ -1,6 +1,5 @@
 """An answer: the mix, its estimates and bounds, and what is claimed of them; described once for every output."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from polyarm._html import html_table
-from polyarm._json import finite
 from polyarm._types import FloatArray
 from polyarm.claims import Claim, Claims, Kind
 from polyarm.figures import COLOURS, finish_figure, new_figure, require_plots, tidy
@@ -74,7 +72,7 @@ class Description:
         value: Its estimated mean reward.
         value_interval: Bounds on that.
         slack: The estimated room of each constraint.
-        slack_low: Bounds on that; None where nothing bounds it.
+        slack_low: Bounds on that.
         bounds: How far the bounds may be trusted; stylised ones bound nothing and are left out.
         pulls: Pulls made, by arm.
         rewards: Estimated mean rewards, by arm.
@@ -86,7 +84,7 @@ class Description:
     value: float | None = None
     value_interval: tuple[float, float] | None = None
     slack: dict[str, float] | None = None
-    slack_low: dict[str, float | None] | None = None
+    slack_low: dict[str, float] | None = None
     bounds: Kind = "none"
     pulls: dict[str, int] | None = None
     rewards: dict[str, float] | None = None
@@ -96,14 +94,13 @@ class Description:
 def describe(answer: Recommendation) -> Description:
     """Return an answer as plain data."""
     arms, bounded = answer.problem.arms, answer.bounds in ("proved", "asymptotic")
-    low, interval = answer.slack_low, answer.value_interval
     return Description(
         kind="answer" if answer.stopped else "safe" if answer.safe else "candidate",
         shares=answer.shares(),
         value=answer.value,
-        value_interval=interval if bounded and interval is not None and all(map(math.isfinite, interval)) else None,
+        value_interval=answer.value_interval if bounded else None,
         slack=answer.slack,
-        slack_low={name: finite(least) for name, least in low.items()} if bounded and low is not None else None,
+        slack_low=answer.slack_low if bounded else None,
         bounds=answer.bounds,
         pulls=dict(zip(arms, map(int, answer.pulls), strict=True)),
         rewards=dict(zip(arms, answer.rewards.tolist(), strict=True)),
@@ -117,7 +114,7 @@ def _write_html(answer: Recommendation) -> str:
     rows = [(arm, f"{share:.1%}") for arm, share in (said.shares or {}).items() if share > 0.0]
     low = said.slack_low
     notes = [
-        f"{name}: slack {slack:.4g}" + ("" if low is None or low[name] is None else f", at least {low[name]:.4g}")
+        f"{name}: slack {slack:.4g}" + ("" if low is None else f", at least {low[name]:.4g}")
         for name, slack in (said.slack or {}).items()
     ]
     notes += [f"{claim.label}: {claim.sentence}" for claim in said.claims]
@@ -138,8 +135,9 @@ def _draw(said: Description, path: str | Path | None) -> "Figure":
         places = np.arange(len(slack))
         panels[1].plot(list(slack.values()), places, "o", color=COLOURS[0], label="estimated")
         if low is not None:
-            least = [np.nan if low[name] is None else low[name] for name in slack]
-            panels[1].hlines(places, least, list(slack.values()), color=COLOURS[0], label="at least")
+            panels[1].hlines(
+                places, [low[name] for name in slack], list(slack.values()), color=COLOURS[0], label="at least"
+            )
         panels[1].axvline(0.0, color=COLOURS[1], linestyle="--", linewidth=1.0)
         panels[1].set_yticks(places, list(slack))
         panels[1].invert_yaxis()

@@ -1,6 +1,6 @@
 """`certex`, which stops only with a proof and samples what its stop plans (`stops.planned`).
 
-With the certificate by blocks pulls come in blocks, whose answer and counts are fixed beforehand; with the pooled one
+With the averaged certificate pulls come in blocks, whose answer and counts are fixed beforehand; with the pooled one
 the planned allocation is tracked pull by pull.
 """
 
@@ -12,7 +12,6 @@ from pydantic import model_validator
 
 from polyarm._compile import kernel
 from polyarm._structs import struct
-from polyarm.certify.constants import BLOCKS_SHARE, POOLED_SHARE
 from polyarm.certify.terms import POOLED, Terms
 from polyarm.model import Model
 from polyarm.round import Round, make_round
@@ -21,16 +20,19 @@ from polyarm.stops.certified import Stop
 from polyarm.stops.planned import PlannedBlocks, PooledStop, least_pulls
 from polyarm.stops.settings import CertifiedSettings
 
+#: With the averaged certificate, the pooled one keeps this share of delta: for infeasibility, the best safe mix of an
+#: unfinished run, and the bounds on slack and value.
+_POOLED_SHARE = 0.1
+
 
 class CertexSettings(CertifiedSettings):
     """Settings of `certex`: those of the certified stop, and which certificate proves the answer.
 
-    `blocks` plans in blocks and answers with the average of their answers: no price per arm, and variances may be
-    learned; `pooled` weighs all outcomes at once, pull by pull. Stylised thresholds exist for `pooled` only, and select
-    it.
+    `averaged` plans in blocks and answers with the average of their answers: no price per arm; `pooled` weighs all
+    outcomes at once, pull by pull. Stylised thresholds exist for `pooled` only, and select it.
     """
 
-    certificate: Literal["blocks", "pooled"] = "blocks"
+    certificate: Literal["averaged", "pooled"] = "averaged"
 
     @model_validator(mode="before")
     @classmethod
@@ -39,23 +41,26 @@ class CertexSettings(CertifiedSettings):
         return {**chosen, **given}
 
     @model_validator(mode="after")
-    def _blocks_only_with_proof(self) -> Self:
-        if self.certificate == "blocks" and self.thresholds != "proved":
-            raise ValueError("certificate=blocks has proved thresholds only; use certificate=pooled with stylised ones")
+    def _average_only_with_proof(self) -> Self:
+        if self.certificate == "averaged" and self.thresholds != "proved":
+            raise ValueError(
+                "certificate=averaged has proved thresholds only; use certificate=pooled with stylised ones"
+            )
         return self
 
     def make_terms(self, model: Model) -> Terms:
         """Fix the constants of the certificate."""
         if self.certificate == POOLED:
             return super().make_terms(model)
-        return self._share_delta(model, pooled=POOLED_SHARE * model.delta, blocks=BLOCKS_SHARE * model.delta)
+        averaged = (1.0 - _POOLED_SHARE) * model.delta
+        return self._share_delta(model, pooled=_POOLED_SHARE * model.delta, averaged=averaged)
 
     def make_stop(self, terms: Terms, model: Model, state: Any) -> Stop:
         """Make the stop of the certificate, which also plans."""
         rule = terms.make_rule(model)
         if terms.certificate == POOLED:
             return PooledStop(rule, state.round, model)
-        return PlannedBlocks(rule, state.round, model, state.block, terms.blocks_delta)
+        return PlannedBlocks(rule, state.round, model, state.block, terms.averaged_delta)
 
 
 class PooledRule(NamedTuple):
@@ -94,7 +99,7 @@ class CertexWork:
 
 def init_certex(settings: CertexSettings, model: Model) -> tuple[Any, Any, Any]:
     """Make the rule, a fresh state and scratch of the form that belongs to the certificate."""
-    round = make_round(model, by_blocks=settings.certificate != POOLED)
+    round = make_round(model)
     if settings.certificate == POOLED:
         return PooledRule(min(0.75, least_pulls(model))), PooledState(round), CertexWork(0.0)
     round.now.first_pulls = 0  # the first block has every arm

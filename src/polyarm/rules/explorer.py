@@ -23,7 +23,6 @@ class Explorer(NamedTuple):
         choose: For classes of rules that do without the shared round, `choose(rule, state, model, rng, work)`, which
             returns the next arm.
         needs_known_rows: Whether it must be told the whole matrix.
-        needs_scales: Whether it must be told how noisy each outcome is: a std, a range, or a family that says it.
         compiled: Whether `allocate` is for Numba; otherwise it runs as it is.
         source: The text of the file of a user's own explorer.
     """
@@ -35,7 +34,6 @@ class Explorer(NamedTuple):
     allocate: Mapping[Any, Callable[..., None]]
     choose: Mapping[Any, Callable[..., int]] = MappingProxyType({})
     needs_known_rows: bool = False
-    needs_scales: bool = True
     compiled: bool = True
     source: str | None = None
 

@@ -35,7 +35,6 @@ _ALL = (
         init_certex,
         allocate={},
         choose={PooledRule: choose_planned, BlocksRule: choose_from_block},
-        needs_scales=False,
     ),
     Explorer("lagex", "game with a Lagrange multiplier", LagexSettings, init_lagex, {LagexRule: allocate_lagex}),
     Explorer("lats", "track-and-stop with a Lagrange multiplier", LatsSettings, init_lats, {LatsRule: allocate_lats}),
@@ -124,18 +123,6 @@ def check_fits(explorer: Explorer, problem: Problem) -> None:
         raise InvalidInput(
             f"explorer {explorer.name!r} needs every constraint row, but these are unknown: {names}; give their `row`, "
             f"or use {explorer.name}-wlag, which estimates them"
-        )
-    scaled = problem.reward_account.kind != "estimated" or problem.reward_family not in (None, "gaussian")
-    undeclared = [] if scaled else ["the reward (reward_std or reward_range)"]
-    undeclared += [
-        f"constraint {problem.constraints[i].name!r} (std or range)"
-        for i in problem.unknown
-        if problem.constraints[i].account.kind == "estimated"
-    ]
-    if explorer.needs_scales and undeclared:
-        raise InvalidInput(
-            f"explorer {explorer.name!r} must be told how noisy each outcome is; declare it for "
-            f"{', '.join(undeclared)}, or use certex, which estimates it"
         )
 
 

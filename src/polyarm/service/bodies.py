@@ -9,7 +9,7 @@ from polyarm import errors
 from polyarm.claims import Claim, Claims, Kind
 from polyarm.problem import Problem
 from polyarm.studies.breaker import Breaker
-from polyarm.studies.status import Interval, Lifecycle, StudyStatus
+from polyarm.studies.status import Interval, StudyStatus
 
 #: Limits of one request; create larger studies with the library or the command line.
 MOST_ARMS, MOST_CONSTRAINTS = 200, 20
@@ -31,10 +31,10 @@ Costs = Annotated[dict[str, Number], BeforeValidator(_few)]
 
 _PROBLEM: JsonDict = {
     "arms": ["small", "medium", "large"],
-    "reward_range": [0, 1],
+    "reward_std": 0.2,
     "delta": 0.05,
     "r": 0.05,
-    "constraints": [{"name": "price", "bound": 1.0, "range": [0, 20]}],
+    "constraints": [{"name": "price", "bound": 1.0, "std": 0.3}],
 }
 
 
@@ -93,7 +93,7 @@ class NewStudy(Body):
         return self
 
 
-def _require_small(thing: Any, depth: int = 5) -> None:
+def _require_small(thing: Any, depth: int = 4) -> None:
     """Refuse lists and objects that are longer than anything in a problem may be."""
     parts = thing.values() if isinstance(thing, dict) else thing if isinstance(thing, list) else ()
     if len(parts) > MOST_ARMS:
@@ -114,16 +114,6 @@ class Stop(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the sensor is being repaired"}]})
 
     reason: str = Field(default="", max_length=1_000)
-    accept: bool = Field(default=False, description="End for good, with the mix and the r that the data certify now")
-
-
-class Cap(Body):
-    """Outcomes whose larger values are cut to the end of their range from now on."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"costs": ["price"]}]})
-
-    reward: bool = Field(default=False, strict=True)
-    costs: list[str] = Field(default=[], max_length=MOST_CONSTRAINTS)
 
 
 class Ask(Body):
@@ -182,12 +172,11 @@ class SignIn(Body):
 
 
 class Listed(BaseModel):
-    """A study in the list; `contradicted` counts the trials whose outcome is outside what is declared of it."""
+    """A study in the list."""
 
     id: int
     name: str
-    lifecycle: Lifecycle
-    contradicted: int
+    lifecycle: Literal["running", "stopped", "archived"]
     explorer: str
     created_at: str
     trials: int
@@ -259,7 +248,7 @@ class Mix(BaseModel):
     value: float | None = None
     value_interval: Interval | None = None
     slack: dict[str, float] | None = None
-    slack_low: dict[str, float | None] | None = None
+    slack_low: dict[str, float] | None = None
     bounds: Kind = "none"
     pulls: dict[str, int] | None = None
     rewards: dict[str, float] | None = None
@@ -341,7 +330,6 @@ class Health(BaseModel):
 KINDS: tuple[tuple[type[errors.PolyarmError], int, str], ...] = (
     (errors.UnknownStudy, 404, "No such study"),
     (errors.Conflict, 409, "Contradicts what is stored"),
-    (errors.OutsideDeclaration, 422, "Outside the declaration"),
     (errors.NotYet, 409, "Not yet"),
     (errors.ExplorationOver, 409, "The exploration is over"),
     (errors.NoFeasibleMix, 409, "No mix is feasible"),

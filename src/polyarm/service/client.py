@@ -237,27 +237,17 @@ class RemoteStudy:
         document: dict[str, Any] = self._get("/certificate")
         return document
 
-    def stop(self, reason: str = "", accept: bool = False) -> None:
+    def stop(self, reason: str = "") -> None:
         """Hand out no more trials until `resume`; outcomes are still taken.
 
         Args:
             reason: Why, for the log; by default nothing.
-            accept: Whether to end the exploration for good, with the mix and the r that the data certify now.
         """
-        self._post("stop", {"reason": reason, "accept": accept})
+        self._post("stop", {"reason": reason})
 
     def resume(self) -> None:
         """Go on after `stop`, `archive`, or the breaker."""
         self._post("resume")
-
-    def cap(self, reward: bool = False, costs: Sequence[str] = ()) -> None:
-        """Cut larger values to the end of their range from now on; those that were refused are recorded.
-
-        Args:
-            reward: Whether to cut rewards.
-            costs: The names of the constraints whose costs to cut.
-        """
-        self._post("cap", {"reward": reward, "costs": list(costs)})
 
     def archive(self) -> None:
         """Close the study until `resume`."""

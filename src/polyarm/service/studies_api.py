@@ -98,7 +98,7 @@ def read(request: Request, caller: Reader, study: str) -> bodies.StudyBody:
 def stop(request: Request, caller: Administrator, study: str, why: bodies.Stop, key: Key = None) -> bodies.StudyBody:
     """Hand out no more trials until it is resumed; outcomes are still taken."""
     found = _shelf(request).find(study)
-    found.stop(why.reason, key, why.accept)
+    found.stop(why.reason, key)
     return _describe(found)
 
 
@@ -118,14 +118,6 @@ def archive(request: Request, caller: Administrator, study: str, key: Key = None
     return _describe(found)
 
 
-@router.post("/{study}/cap", responses=_CHANGES)
-def cap(request: Request, caller: Administrator, study: str, what: bodies.Cap, key: Key = None) -> bodies.StudyBody:
-    """Cut larger values to the end of their range from now on; those that were refused are recorded."""
-    found = _shelf(request).find(study)
-    found.cap(what.reward, what.costs, key)
-    return _describe(found)
-
-
 @router.post("/{study}/ask", responses=_CHANGES)
 def ask(request: Request, caller: Worker, study: str, wanted: bodies.Ask, key: Key = None) -> bodies.Asked:
     """Hand out trials: pull each one's arm and tell what it gave."""
@@ -136,13 +128,9 @@ def ask(request: Request, caller: Worker, study: str, wanted: bodies.Ask, key: K
 
 @router.post("/{study}/tell", responses=_CHANGES)
 def tell(request: Request, caller: Worker, study: str, told: bodies.Tells, key: Key = None) -> bodies.ToldAll:
-    """Record outcomes, whole or in parts: all of them, or none when one is wrong. The same again changes nothing.
-
-    One outside its declared range or family is refused, and the study is contradicted until its trial is told an
-    allowed value or the range is capped.
-    """
+    """Record outcomes, whole or in parts: all of them, or none when one is wrong. The same again changes nothing."""
     tells = [(one.trial, one.reward, one.costs) for one in told.tells]
-    results = _shelf(request).find(study).tell_many(tells, key, caller.name)
+    results = _shelf(request).find(study).tell_many(tells, key)
     for result in results:
         _metrics(request).trials.labels(result.status).inc()
     return bodies.ToldAll(results=[bodies.ToldBody(**result.document()) for result in results])

@@ -14,7 +14,7 @@ from polyarm.errors import NotYet
 from polyarm.problem import Problem
 from polyarm.report.answer import Description, describe
 from polyarm.service.bodies import Mix
-from polyarm.studies.status import Moment, withhold
+from polyarm.studies.status import Moment
 from polyarm.studies.study import recommend_from
 
 #: Vertices of a set of mixes that a page can show.
@@ -31,27 +31,18 @@ def view_study(number: int, moment: Moment) -> dict[str, Any]:
         "problem": {
             "arms": list(problem.arms),
             "constraints": [
-                {
-                    "name": c.name,
-                    "sense": c.sense,
-                    "bound": c.bound,
-                    "known": c.known,
-                    "declared": None if c.known else str(c.account),
-                }
-                for c in problem.constraints
+                {"name": c.name, "sense": c.sense, "bound": c.bound, "known": c.known} for c in problem.constraints
             ],
             "delta": problem.delta,
             "r": problem.r,
-            "family": problem.reward_family,
-            "declared": str(problem.reward_account),
+            "family": problem.family,
         },
         "mix": describe_mix(moment).model_dump(),
-        "intervals": _describe_intervals(problem, intervals, moment.contradiction),
+        "intervals": _describe_intervals(problem, intervals),
         "prices": _describe_prices(problem, intervals),
         "trace": _describe_trace(problem, moment),
         "region": _describe_region(problem, intervals),
-        "suspected_conflict": session.suspected_conflict,
-        "contradiction": moment.contradiction,
+        "conflict": session.conflict,
     }
 
 
@@ -59,28 +50,25 @@ def describe_mix(moment: Moment) -> Mix:
     """Return the mix to choose now and what is known of it, or why there is none."""
     session = moment.session
     if session.infeasible:
-        claim = withhold(session.claim_infeasible().under(*moment.assumptions), moment.contradiction)
+        claim = session.claim_infeasible().under(*moment.assumptions)
         return Mix(**vars(Description(claims=(claim,))), why=claim.sentence)
     try:
-        return Mix(**vars(describe(recommend_from(session, moment.assumptions, moment.contradiction))))
+        return Mix(**vars(describe(recommend_from(session, moment.assumptions))))
     except NotYet as error:
         return Mix(kind="none", why=str(error))
 
 
-def _describe_intervals(problem: Problem, intervals: Intervals, contradiction: str | None) -> dict[str, Any]:
-    def by_arm(means: FloatArray, ends: FloatArray) -> dict[str, Any]:
+def _describe_intervals(problem: Problem, intervals: Intervals) -> dict[str, Any]:
+    def by_arm(means: FloatArray, widths: FloatArray) -> dict[str, Any]:
         return {
-            arm: None if math.isnan(mean) else {"mean": mean, "low": finite(low), "high": finite(high)}
-            for arm, mean, low, high in zip(problem.arms, means.tolist(), *ends.tolist(), strict=True)
+            arm: None if math.isnan(mean) else {"mean": mean, "low": finite(mean - width), "high": finite(mean + width)}
+            for arm, mean, width in zip(problem.arms, means.tolist(), widths.tolist(), strict=True)
         }
 
+    costs = zip(problem.constraints, intervals.costs, intervals.cost_widths, strict=True)
     return {
-        "kind": intervals.kind if contradiction is None else "none",
-        "reward": by_arm(intervals.rewards, intervals.reward_ends),
-        "costs": {
-            constraint.name: by_arm(intervals.costs[i], intervals.cost_ends[:, i])
-            for i, constraint in enumerate(problem.constraints)
-        },
+        "reward": by_arm(intervals.rewards, intervals.reward_widths),
+        "costs": {constraint.name: by_arm(means, widths) for constraint, means, widths in costs},
     }
 
 

@@ -13,23 +13,16 @@ from polyarm._structs import Scalars, struct
 from polyarm._types import FloatArray
 from polyarm.certify.block_proof import StartPlan
 from polyarm.certify.blocks import Record
-from polyarm.certify.evidence import make_evidence
-from polyarm.certify.pooled import (
-    Estimated,
-    cost_statistic,
-    declared_noise,
-    make_worth,
-    weigh_pulls,
-    write_pooled_evidence,
-)
-from polyarm.certify.search import CERTIFIED, UNRESOLVED, Task, make_search_work, search_witness
-from polyarm.certify.verdicts import CertifiedRule, least_ratio, price_rows, prove_infeasible
+from polyarm.certify.evidence import Evidence, cost_statistic, make_evidence
+from polyarm.certify.pooled import Pricing, Worth, make_worth, weigh_pulls, write_pooled_evidence
+from polyarm.certify.search import CERTIFIED, UNRESOLVED, SearchWork, Task, make_search_work, search_witness
+from polyarm.certify.verdicts import CertifiedRule, least_ratio, prove_infeasible
 from polyarm.certify.witnesses import Pool, add_witness, least_witness, make_pool, refresh_uses
-from polyarm.estimates import expect_spread
+from polyarm.estimates import Estimates
 from polyarm.model import Model
 from polyarm.planner.cautious import Caution, write_cautious
 from polyarm.planner.improve import FRESH_STEP, Effort, Steps, climb, fresh_steps
-from polyarm.planner.objective import Scene, make_plan_work
+from polyarm.planner.objective import PlanWork, Scene, forget, make_memory, make_plan_work
 from polyarm.polytope.linear import drop_small_shares
 from polyarm.polytope.penalised import Program
 from polyarm.round import INFEASIBLE, STOPPED, Round, schedule_next
@@ -53,7 +46,7 @@ _ITERATIONS = 60
 _WORTH_TESTING = 0.6
 _LEAST_STEP = 0.02
 #: After an unresolved search the pool must pass by this much more before the next one.
-MARGIN_GROWTH = 0.08
+MARGIN_GROWTH = 0.02
 #: Shares below this are left out of an answer if the proof allows it: nobody wants to serve one request in a thousand.
 SMALL_SHARE = 2e-3
 #: What a cautious answer may lose, and what it may cost in total, as shares of r.
@@ -92,6 +85,18 @@ class StopState:
     steps: Steps
 
 
+@struct
+class StopWork:
+    """Scratch of a look: what the pulls are worth, the evidence, a witness, and what planning and searching need."""
+
+    worth: Worth
+    evidence: Evidence
+    witness: FloatArray
+    scene: Scene
+    plan: PlanWork
+    search: SearchWork
+
+
 def make_stop_state(model: Model, answer: FloatArray) -> StopState:
     """Allocate a state with no test made; single arms that satisfy the known rows are the first witnesses."""
     d, n_arms = model.known_rows.shape
@@ -110,13 +115,38 @@ def make_stop_state(model: Model, answer: FloatArray) -> StopState:
     )
 
 
+def make_stop_work(pricing: Pricing, estimates: Estimates, model: Model, pool: Pool) -> StopWork:
+    """Allocate the scratch; its scene always shows the current estimates."""
+    d, n_arms = model.known_rows.shape
+    scene = Scene(estimates.mu_hat, estimates.columns[1:], model, pool, pricing, make_memory(n_arms, d))
+    return StopWork(
+        worth=make_worth(n_arms),
+        evidence=make_evidence(n_arms, d),
+        witness=np.zeros(n_arms),
+        scene=scene,
+        plan=make_plan_work(pool, model),
+        search=make_search_work(n_arms, d),
+    )
+
+
 @kernel
-def _breaks_rows(rows: FloatArray, mix: FloatArray) -> bool:
-    for i in range(rows.shape[0]):
+def adopt(evidence: Evidence, worth: Worth, pool: Pool, other: FloatArray, answer: FloatArray, steps: Steps) -> None:
+    """Replace the candidate by another answer if that is closer to a proof."""
+    held = least_ratio(evidence, worth, pool, answer)
+    offered = least_ratio(evidence, worth, pool, other)
+    if offered > held or held < 1e-9:
+        steps.answer = FRESH_STEP
+        for a in range(answer.size):
+            answer[a] = other[a]
+
+
+@kernel
+def _breaks_rows(evidence: Evidence, mix: FloatArray) -> bool:
+    for i in range(evidence.known.size):
         excess, scale = 0.0, 1e-300
         for a in range(mix.size):
-            excess += rows[i, a] * mix[a]
-            scale = max(scale, abs(rows[i, a]))
+            excess += evidence.rows[i, a] * mix[a]
+            scale = max(scale, abs(evidence.rows[i, a]))
         if excess > BROKEN * scale:
             return True
     return False
@@ -151,12 +181,6 @@ class Stop(Protocol):
     def winning_blocks(self) -> tuple[StartPlan, Record] | None:
         """The start that proved the answer, with its blocks; None before that, or if all outcomes prove it."""
 
-    def certify_now(self) -> tuple[int, float, FloatArray] | None:
-        """The start whose average is certified now, the smallest r, and that average; None if nothing is."""
-
-    def accept(self, number: int, r: float) -> None:
-        """End the exploration with the average of a start as the answer, if the data prove it within this tolerance."""
-
 
 class Saved(NamedTuple):
     """What a saved session keeps of a `CertifiedStop`."""
@@ -164,95 +188,7 @@ class Saved(NamedTuple):
     stop: StopState
 
 
-class Watch:
-    """What every certified stop needs: the state between looks, a cautious answer, the search for witnesses.
-
-    Args:
-        rule: Settings of its tests.
-        round: The round of the exploration that it ends.
-        model: The problem.
-        n_variants: The most variants that its evidence has.
-    """
-
-    def __init__(self, rule: CertifiedRule, round: Round, model: Model, n_variants: int = 1) -> None:
-        d, n_arms = model.known_rows.shape
-        self.rule = rule
-        self.round = round
-        self.model = model
-        self.state = make_stop_state(model, round.answer)
-        self.evidence = make_evidence(n_arms, d, n_variants)
-        self.witness = np.zeros(n_arms)
-        self.searching = make_search_work(n_arms, d)
-        self._variances, self._kurtoses = np.zeros((1 + d, n_arms)), np.zeros((1 + d, n_arms))
-
-    @property
-    def rows(self) -> FloatArray:
-        """The estimated rows (d, K), with their bounds folded in."""
-        return self.round.estimates.columns[1:]
-
-    def write_reading(self, ratio: float, threshold: float, proved: bool) -> None:
-        """Write the statistic and the threshold of the test: the one pair of numbers that every display shows.
-
-        `ratio` looks at known witnesses only. Until the answer is proved, an unknown witness may be below the
-        threshold, so the statistic shown is at most the threshold. It is never negative: no evidence is zero.
-        """
-        now = self.round.now
-        now.threshold = threshold
-        now.statistic = max(0.0, ratio if proved else min(ratio, 1.0)) * threshold
-
-    def find_cautious(self) -> None:
-        """Look for a cautious answer and the optimum of the estimates, which is remembered as a witness."""
-        stop, model, estimates = self.state, self.model, self.round.estimates
-        stop.now.reviews += 1
-        found = write_cautious(
-            Program(estimates.mu_hat, self.rows, model.known),
-            Caution(_LOSS * model.r, _ROOM * model.r, self.penalty()),
-            self.searching.descent,
-            stop.optimum,
-            stop.cautious,
-        )
-        stop.now.has_cautious, stop.now.looks_empty = int(found), int(_breaks_rows(self.rows, stop.optimum))
-        add_witness(stop.pool, stop.optimum)
-
-    def penalty(self) -> float:
-        """The price of breaking an estimated row: by the declared noise of the reward, or else by what it seems."""
-        if np.all(np.isfinite(self.model.reward_noise)):
-            return self.rule.penalty
-        expect_spread(self.round.estimates, self.model, self._variances, self._kurtoses)
-        return price_rows(self._variances[0])
-
-    def search(self, task: Task) -> int:
-        """Search for a witness against the evidence, keep count, and remember one that was found."""
-        stop = self.state
-        stop.now.searches += 1
-        outcome, cells, _ = search_witness(self.evidence, task, self.searching, self.witness)
-        stop.now.cells += cells
-        if outcome == CERTIFIED:
-            return CERTIFIED
-        if outcome == UNRESOLVED:
-            stop.now.unresolved += 1
-            return UNRESOLVED
-        add_witness(stop.pool, self.witness)
-        return int(outcome)
-
-    def expected_stop(self) -> float | None:
-        """Nothing plans for the stop."""
-        return None
-
-    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
-        """All outcomes prove the answer."""
-        return None
-
-    def certify_now(self) -> tuple[int, float, FloatArray] | None:
-        """Only starts know of other tolerances."""
-        return None
-
-    def accept(self, number: int, r: float) -> None:
-        """There is no start to accept."""
-        raise ValueError(f"start {number}, r = {r:g}: the pooled certificate has no starts")
-
-
-class CertifiedStop(Watch):
+class CertifiedStop:
     """The pooled certificate's stop, for any sampling rule.
 
     Args:
@@ -265,20 +201,28 @@ class CertifiedStop(Watch):
     _improves_far_candidates = True
 
     def __init__(self, rule: CertifiedRule, round: Round, model: Model) -> None:
-        super().__init__(rule, round, model)
+        self.rule = rule
+        self.round = round
+        self.model = model
+        self.state = make_stop_state(model, round.answer)
         self.saved: Any = Saved(self.state)
         self.block: Any = None
-        self.worth = make_worth(model.reward_noise.size)
-        self.estimated = Estimated(round.estimates.mu_hat, self.rows, declared_noise(model))
-        self.scene = Scene(self.estimated, model, self.state.pool, rule.pricing)
-        self.climbing = make_plan_work(self.state.pool, model)
+        self.work = make_stop_work(rule.pricing, round.estimates, model, self.state.pool)
         round.now.due = int(self.state.now.next_test)
+
+    def expected_stop(self) -> float | None:
+        """Nothing plans for the stop."""
+        return None
+
+    def winning_blocks(self) -> tuple[StartPlan, Record] | None:
+        """All outcomes prove the answer."""
+        return None
 
     def look(self) -> None:
         """Review if due, plan if the rule plans, test, and say when to look again."""
         round, stop = self.round, self.state
         steps = int(round.now.steps)
-        weigh_pulls(self.rule.pricing, round.estimates.pulls, self.worth)
+        self.weigh()
         infeasible = proved = False
         reviewing = steps >= stop.now.next_review
         if reviewing:
@@ -288,73 +232,92 @@ class CertifiedStop(Watch):
         if not infeasible:
             self.plan(reviewing)
             proved = self._try_to_stop(reviewing)
-        self.write_reading(self.ratio(stop.answer), self.worth.thresholds.reward, proved)
+        self.write_reading(self._ratio(stop.answer), self.work.worth.thresholds.reward, proved)
         stop.now.next_test = schedule_test(steps, float(round.now.statistic), float(round.now.threshold))
         round.now.due = int(stop.now.next_test)
         if infeasible or proved:
             round.now.status = INFEASIBLE if infeasible else STOPPED
 
+    def write_reading(self, ratio: float, threshold: float, proved: bool) -> None:
+        """Write the statistic and the threshold of the test: the one pair of numbers that every display shows.
+
+        `ratio` looks at known witnesses only. Until the answer is proved, an unknown witness may be below the
+        threshold, so the statistic shown is at most the threshold. It is never negative: no evidence is zero.
+        """
+        now = self.round.now
+        now.threshold = threshold
+        now.statistic = max(0.0, ratio if proved else min(ratio, 1.0)) * threshold
+
     def plan(self, reviewing: bool) -> None:
         """Plan what to sample: nothing, as the sampling rule does not need it."""
 
-    def ratio(self, answer: FloatArray) -> float:
-        """The least statistic over its threshold, against the witnesses known; leaves the evidence about the answer."""
-        write_pooled_evidence(self.estimated, self.model, self.rule.pricing, self.worth, answer, self.evidence)
-        pool = self.state.pool
-        return float(least_ratio(self.estimated, self.model, self.evidence, self.worth, pool, answer))
+    def weigh(self) -> None:
+        """Compute thresholds and evidence for the pulls made so far."""
+        scene, work = self.work.scene, self.work
+        weigh_pulls(self.rule.pricing, self.round.estimates.pulls, work.worth)
+        write_pooled_evidence(scene.mu, scene.rows, self.model, work.worth, self.state.answer, work.evidence)
+
+    def _ratio(self, answer: FloatArray) -> float:
+        return float(least_ratio(self.work.evidence, self.work.worth, self.state.pool, answer))
 
     def adopt(self, other: FloatArray) -> None:
         """Take another answer as the candidate if it is closer to a proof."""
-        held, offered = self.ratio(self.state.answer), self.ratio(other)
-        if offered > held or held < 1e-9:
-            self.state.steps.answer = FRESH_STEP
-            self.state.answer[:] = other
+        adopt(self.work.evidence, self.work.worth, self.state.pool, other, self.state.answer, self.state.steps)
 
     def review(self) -> bool:
         """Look for a cautious answer and refresh the pool; True on a proof that there is no answer at all."""
-        stop = self.state
-        self.find_cautious()
-        self.ratio(stop.answer)
-        if stop.now.looks_empty and prove_infeasible(
-            self.rule, self.estimated, self.worth, self.evidence, self.searching
-        ):
-            return True
-        if stop.now.has_cautious:
+        stop, work, model = self.state, self.work, self.model
+        evidence = work.evidence
+        stop.now.reviews += 1
+        found = write_cautious(
+            Program(evidence.mu, evidence.rows, model.known),
+            Caution(_LOSS * model.r, _ROOM * model.r, self.rule.penalty),
+            work.search.descent,
+            stop.optimum,
+            stop.cautious,
+        )
+        empty = _breaks_rows(evidence, stop.optimum)
+        stop.now.has_cautious, stop.now.looks_empty = int(found), int(empty)
+        if empty:
+            proved = prove_infeasible(self.rule, work.worth, evidence, work.search)
+            self.weigh()
+            if proved:
+                return True
+        add_witness(stop.pool, stop.optimum)
+        if found:
             self.adopt(stop.cautious)
-        self.ratio(stop.answer)
-        refresh_uses(self.evidence, stop.pool)
+        evidence.centre[:] = stop.answer
+        refresh_uses(evidence, stop.pool)
         return False
-
-    def _costs_pass(self, answer: FloatArray) -> bool:
-        """Whether an answer keeps every row for certain."""
-        statistic = cost_statistic(self.estimated, self.model, self.worth, answer)
-        return bool(statistic > self.worth.thresholds.cost * (1.0 + CERTIFIED_MARGIN))
 
     def _try_to_stop(self, reviewing: bool) -> bool:
         """Improve the candidate for the pulls made and test it; True when it is proved.
 
         A candidate that is far from passing is improved only at a review: a rule that plans offers better ones.
         """
-        stop, witness = self.state, self.worth.thresholds.witness
-        if self.ratio(stop.answer) < _WORTH_TESTING and not (reviewing and self._improves_far_candidates):
+        stop, work = self.state, self.work
+        evidence, worth = work.evidence, work.worth
+        thresholds = worth.thresholds
+        if self._ratio(stop.answer) < _WORTH_TESTING and not (reviewing and self._improves_far_candidates):
             return False
+        forget(work.scene)
         for _ in range(_ATTEMPTS):
             stop.steps.answer = max(stop.steps.answer, _LEAST_STEP)
             climb(
-                self.scene,
+                work.scene,
                 Effort(0.0, 0.0, _SHARPNESS, _ITERATIONS),
                 stop.steps,
                 self.round.estimates.pulls,
                 stop.answer,
-                self.climbing,
+                work.plan,
             )
-            if not self._costs_pass(stop.answer):
+            if cost_statistic(evidence, stop.answer) <= thresholds.cost * (1.0 + CERTIFIED_MARGIN):
                 break
-            self.ratio(stop.answer)
-            value, _ = least_witness(self.evidence, stop.pool)
-            if value <= witness * (1.0 + stop.now.margin):
+            evidence.centre[:] = stop.answer
+            value, _ = least_witness(evidence, stop.pool)
+            if value <= thresholds.reward * (1.0 + stop.now.margin):
                 break
-            outcome = self.search(self.rule.decide(witness))
+            outcome = self.search(self.rule.decide(thresholds.reward))
             if outcome == CERTIFIED:
                 self._drop_small_shares()
                 return True
@@ -365,15 +328,29 @@ class CertifiedStop(Watch):
                 self.adopt(stop.cautious)
         return False
 
+    def search(self, task: Task) -> int:
+        """Search for a witness against the evidence, keep count, and remember one that was found."""
+        stop, work = self.state, self.work
+        stop.now.searches += 1
+        outcome, cells, _ = search_witness(work.evidence, task, work.search, work.witness)
+        stop.now.cells += cells
+        if outcome == CERTIFIED:
+            return CERTIFIED
+        if outcome == UNRESOLVED:
+            stop.now.unresolved += 1
+            return UNRESOLVED
+        add_witness(stop.pool, work.witness)
+        return int(outcome)
+
     def _drop_small_shares(self) -> None:
         """Drop arms of negligible share from a proved answer, if the rest is proved as well."""
-        answer = self.state.answer
+        work, answer = self.work, self.state.answer
         candidate = np.zeros_like(answer)
         drop_small_shares(answer, SMALL_SHARE, candidate)
-        if not self._costs_pass(candidate):
+        thresholds = work.worth.thresholds
+        if cost_statistic(work.evidence, candidate) <= thresholds.cost * (1.0 + CERTIFIED_MARGIN):
             return
-        self.ratio(candidate)
-        task = self.rule.decide(self.worth.thresholds.witness)
-        outcome, _, _ = search_witness(self.evidence, task, self.searching, self.witness)
+        work.evidence.centre[:] = candidate
+        outcome, _, _ = search_witness(work.evidence, self.rule.decide(thresholds.reward), work.search, work.witness)
         if outcome == CERTIFIED:
             answer[:] = candidate

@@ -1,8 +1,8 @@
 """The stops that plan: they choose the next pulls so that the proof comes as early as possible.
 
-Allocation and answer are planned together against the witnesses met so far. `PlannedBlocks` plans the pulls that remain
-since a start (`planner.block_planner`); a block's answer and counts are fixed beforehand. `PooledStop` plans for the
-thresholds that the test will face at the time of the stop (`planner.planner`).
+Allocation and answer are planned together (`planner.planner`) against the witnesses met so far. `PlannedBlocks`, of the
+averaged certificate, plans the pulls that remain since a start; a block's answer and counts are fixed beforehand.
+`PooledStop` plans for the thresholds that the test will face at the time of the stop.
 """
 
 import math
@@ -11,39 +11,42 @@ from typing import NamedTuple
 import numpy as np
 
 from polyarm._types import FloatArray
-from polyarm.certify.blocks import begin
-from polyarm.certify.constants import BLOCK_GROWTH, START_AT
-from polyarm.certify.evidence import make_evidence
+from polyarm.certify.blocks import COST_PRICE, Start, begin, expect_thresholds, make_start
+from polyarm.certify.pooled import Pricing, fixed_pricing
+from polyarm.certify.terms import Terms
 from polyarm.certify.verdicts import CertifiedRule, keeps_known_rows
-from polyarm.certify.witnesses import least_witness
 from polyarm.model import Model
-from polyarm.planner.block_planner import BlockPlanner
-from polyarm.planner.planner import PlanState, PooledPlanner
-from polyarm.polytope.linear import drop_small_shares, is_mix
-from polyarm.round import Round, schedule_next
+from polyarm.planner.objective import Scene, forget, make_memory
+from polyarm.planner.planner import PlanState, RestPlanner, WholePlanner, make_plan_state
+from polyarm.planner.remaining import recall
+from polyarm.polytope.linear import drop_small_shares, is_mix, normalise
+from polyarm.round import Round
 from polyarm.stops.blocks import MAX_BLOCKS, Block, BlocksSaved, BlocksStop
-from polyarm.stops.certified import CertifiedStop, StopState
+from polyarm.stops.certified import SMALL_SHARE, CertifiedStop, StopState
 
-#: Pulls grow by this share between plans.
-_PLAN_GROWTH = 0.06
-#: Blocks are smaller when the least statistic is near its threshold, since a proof is noticed only at the end of a
-#: block, and larger when the record of blocks is nearly full.
+#: Pulls grow by this share with each block; by less when the least statistic is near its threshold, since a proof is
+#: noticed only at the end of a block, and by more when the record of blocks is nearly full.
+_BLOCK_GROWTH = 0.04
 _NEAR, _LAST_GROWTH = 0.85, 0.015
 _NEARLY_FULL, _FAST_GROWTH = 0.8, 0.4
 #: Pulls of each arm in the first block, and in the smallest of the others on average.
-_FIRST_COUNT = 4.0
+_FIRST_COUNT = 2.0
 _SMALLEST_BLOCK = 2.0
-#: The first start needs this many pulls per arm; a later one this many times the pulls at the last.
-_LEAST_START = 4.0
-_RESTART_AT = 4.0
-#: While no mix seems to satisfy the constraints, the first start waits for this many pulls per arm.
-_EMPTY_START = 12.0
-#: What is sampled, and what is answered, keep this much of what they were, once so many pulls per arm were made; this
-#: much of what is sampled is spread evenly. Variances are harmonic in the counts, so jumps are dear.
-_KEPT_ALLOCATION, _KEPT_ANSWER, _SETTLING = 0.85, 0.5, 14.0
+#: What is sampled follows the plan slowly, and this much of it is spread evenly: variances are harmonic in the counts.
+_INERTIA = 0.85
 _EVEN = 0.1
-#: Smaller shares of a block's answer are left out.
-_DUST = 2e-4
+#: The first start comes when the plan has this share of the pulls that it expects to need.
+START_AT = 0.2
+#: A later start comes when the pulls are this many times those at the last.
+_RESTART_AT = 4.0
+#: The smallest shares of a block's answer are left out if that costs next to nothing.
+_NEXT_TO_NOTHING = 0.005
+
+
+def expected_pricing(terms: Terms, model: Model) -> Pricing:
+    """Return the thresholds that an exploration in blocks plans for before its first start."""
+    first = make_start(0, terms.averaged_delta, model.independent, model)
+    return fixed_pricing(*expect_thresholds(first))
 
 
 def least_pulls(model: Model) -> float:
@@ -65,7 +68,8 @@ class PooledStop(CertifiedStop):
 
     def __init__(self, rule: CertifiedRule, round: Round, model: Model) -> None:
         super().__init__(rule, round, model)
-        self._planner = PooledPlanner(rule.penalty, self.scene, self.climbing, self.searching, round.allocation)
+        work = self.work
+        self._planner = WholePlanner(rule, work.scene, work.plan, work.search, round.allocation)
         self.saved = PlannedSaved(self.state, self._planner.state)
 
     def expected_stop(self) -> float | None:
@@ -85,13 +89,19 @@ class PooledStop(CertifiedStop):
 
 
 class PlannedBlocks(BlocksStop):
-    """The stop of the certificate by blocks, which plans the blocks."""
+    """The averaged certificate's stop, which plans the blocks."""
 
     def __init__(self, rule: CertifiedRule, round: Round, model: Model, block: Block, share: float) -> None:
         super().__init__(rule, round, model, block, share)
-        self._planner = BlockPlanner(model, round.estimates, self.state.pool, share, self.starts, block.record)
-        self._foreseen = make_evidence(model.reward_noise.size, model.known.size, self.evidence.bases.shape[1])
-        self._carried = np.zeros(model.reward_noise.size)
+        n_arms, d = model.reward_noise.size, model.known.size
+        work, estimates = self.work, round.estimates
+        memory = make_memory(n_arms, d)
+        pricing = fixed_pricing(*expect_thresholds(self.starts[0]))
+        scene = Scene(estimates.mu_hat, estimates.columns[1:], model, self.state.pool, pricing, memory)
+        self._planner = RestPlanner(rule, scene, work.plan, work.search, np.full(n_arms, 1.0 / n_arms))
+        self._dusted = make_plan_state(np.zeros(n_arms))
+        self._carried = np.zeros(n_arms)
+        self._least_pulls = min(0.5, least_pulls(model))
         self.saved = BlocksSaved(self.state, self.starts, self._planner.state, self._carried)
 
     def expected_stop(self) -> float | None:
@@ -99,87 +109,110 @@ class PlannedBlocks(BlocksStop):
         return float(self._planner.state.now.expected_stop)
 
     def fill_block(self) -> None:
-        """Plan, begin a start when it is worth one, and fix the next block."""
+        """Plan, follow the plan, begin a start when it is worth one, and fix the next block."""
         steps = float(self.round.now.steps)
-        block = self.block
+        block, plan = self.block, self._planner.state
         if steps == 0.0:
             block.counts[:], block.answer[:] = _FIRST_COUNT, 1.0 / block.answer.size
             return
-        plan = self._planner.state
+        start = self._choose_start()
+        self._set_scene(start)
+        rate = 0.0
         if self.state.now.looks_empty:
             # Nothing to plan for: sample evenly until some mix fits, or it is proved that none does.
             plan.allocation[:] = 1.0 / plan.allocation.size
-            plan.answer[:] = self.state.optimum
-            plan.now.next_plan = 0.0
-        elif steps >= plan.now.next_plan:
-            plan.now.next_plan = schedule_next(int(steps), _PLAN_GROWTH)
-            self._planner.look(self.round.estimates.guesses)
-            cautious = self.state.cautious if self.state.now.has_cautious else None
-            self._planner.replan(int(steps), cautious, len(self.begun))
-            self._respond(int(plan.now.nearest))
-        if not self.state.now.looks_empty and plan.now.nearest >= 0:
-            self.show(self.starts[int(plan.now.nearest)])
-        self._follow(steps)
-        self._fix_answer()
-        self._consider_start(steps)
+        else:
+            rate = self._planner.replan(int(steps), self.state.cautious if self.state.now.has_cautious else None)
+            if start is not None:
+                start.terms.forecast = _bound_forecast(start, rate)
+        if start is not None:
+            self.show(start)
+        self._follow_plan(steps)
+        self._consider_start(steps, rate)
         self._fix_counts(steps)
+        self._fix_answer(rate)
+        begun = 0.0 if start is None else start.terms.begun
+        pulls = (1.0 + START_AT) / max(rate, 1e-15) if start is None else start.terms.forecast
+        plan.now.expected_stop = max(begun + pulls, steps)
 
-    def _follow(self, steps: float) -> None:
-        """Let what is sampled and answered follow the plan slowly."""
-        plan, allocation, settled = (
-            self._planner.state,
-            self.round.allocation,
-            steps >= _SETTLING * self.block.answer.size,
-        )
-        kept, answered = (_KEPT_ALLOCATION, _KEPT_ANSWER) if settled else (0.0, 0.0)
-        aim = (1.0 - _EVEN) * plan.allocation + _EVEN / allocation.size
-        allocation[:] = kept * allocation + (1.0 - kept) * aim
-        plan.answer[:] = answered * self.block.answer + (1.0 - answered) * plan.answer
+    def _choose_start(self) -> Start | None:
+        """Return the start that is expected to prove its answer first, or None before there is one."""
+        best, nearest = None, math.inf
+        for start in self.begun:
+            if len(self.begun) > 1:
+                self._set_scene(start)
+                start.terms.forecast = _bound_forecast(start, self._planner.value(self._planner.state))
+            left = start.terms.forecast - start.terms.weight
+            if left < nearest:
+                best, nearest = start, left
+        return best
 
-    def _respond(self, nearest: int) -> None:
-        """Look for the witness that would hurt the plan most, and remember it."""
-        self._planner.foresee(nearest, self._foreseen)
-        value, _ = least_witness(self._foreseen, self.state.pool)
-        if value > 1e-12:
-            self.look_for_witness(self._foreseen, value)
+    def _set_scene(self, start: Start | None) -> None:
+        """Set what is planned for: the rest of a start, or everything if there is no start yet."""
+        scene = self._planner.scene
+        cost, reward = expect_thresholds(self.starts[0])
+        if start is None or start.terms.weight == 0.0:
+            forget(scene)
+        else:
+            recall(start, scene)
+            cost, reward = start.terms.cost_log + COST_PRICE, start.terms.reward_threshold
+        scene.pricing.cost_log, scene.pricing.reward_log = cost, reward
 
-    def _consider_start(self, steps: float) -> None:
+    def _follow_plan(self, steps: float) -> None:
+        """Let the allocation that is sampled follow the plan."""
+        allocation = self.round.allocation
+        expected = max(float(self.starts[0].terms.expected), steps)
+        aim = (1.0 - _EVEN) * self._planner.state.allocation + _EVEN / allocation.size
+        floor = 0.5 * self._least_pulls / math.sqrt(expected)
+        allocation[:] = np.maximum(_INERTIA * allocation + (1.0 - _INERTIA) * aim, floor)
+        normalise(allocation)
+
+    def _consider_start(self, steps: float, rate: float) -> None:
         """Begin a start if the plan is worth one: first when enough is known, again when much more is."""
-        block, j, n_arms = self.block, len(self.begun), self.block.answer.size
-        empty = bool(self.state.now.looks_empty)
-        fresh = steps * (1.0 / START_AT - 1.0) if empty else float(self._planner.state.now.fresh)
-        if j == len(self.starts) or steps < START_AT * (steps + fresh):
-            return
-        if j == 0 and steps < (_EMPTY_START if empty else _LEAST_START) * n_arms:
+        block, j = self.block, len(self.begun)
+        if j == len(self.starts) or not steps * rate >= START_AT:
             return
         if j > 0 and steps < _RESTART_AT * self.starts[j - 1].terms.begun:
             return
-        start, allocation = self.starts[j], self.round.allocation
-        guesses = self.round.estimates.guesses
-        begin(start, self.model, fresh, allocation, block.answer, block.variances, guesses)
-        start.terms.begun, start.terms.first = steps, block.now.recorded
-        start.terms.expected = start.terms.forecast = fresh
+        most = steps / START_AT if j == 0 else _RESTART_AT * steps
+        expected = min(max(1.0 / rate, steps), most)
+        start = self.starts[j]
+        begin(start, steps, expected, self.round.allocation, self._planner.state.answer, self.model)
+        start.terms.first = block.now.recorded
+        start.terms.expected = start.terms.forecast = expected
         block.now.n_starts = j + 1
 
     def _fix_counts(self, steps: float) -> None:
         """Write the counts of the next block."""
-        block, carried, n_arms = self.block, self._carried, self.block.counts.size
-        growth = BLOCK_GROWTH
+        block, pulls, carried = self.block, self.round.estimates.pulls, self._carried
+        n_arms = pulls.size
+        growth = _BLOCK_GROWTH
         if any(start.terms.ratio > _NEAR for start in self.begun):
             growth = _LAST_GROWTH
         if block.now.recorded > _NEARLY_FULL * MAX_BLOCKS:
             growth = _FAST_GROWTH
         size = max(_SMALLEST_BLOCK * n_arms, math.floor(growth * steps))
+        floor = self._least_pulls * math.sqrt(steps)
+        behind = np.maximum(1.0, np.minimum(np.ceil(floor - pulls), math.floor(size / n_arms)))
         wanted = self.round.allocation * size + carried
-        block.counts[:] = np.maximum(1.0, np.floor(wanted + 0.5))
+        block.counts[:] = np.maximum(np.where(pulls < floor, behind, 1.0), np.floor(wanted + 0.5))
         carried[:] = np.clip(wanted - block.counts, -1.0, 1.0)
 
-    def _fix_answer(self) -> None:
-        """Write the next block's answer: the planned one, without dust if that keeps the known rows."""
-        planned = self._planner.state.answer
-        dusted: FloatArray = np.zeros_like(planned)
-        drop_small_shares(planned, _DUST, dusted)
-        for answer in (dusted, planned):
-            if is_mix(answer) and keeps_known_rows(self.model, answer):
-                self.block.answer[:] = answer
-                return  # otherwise the last block's answer stands
+    def _fix_answer(self, rate: float) -> None:
+        """Write the next block's answer: the planned one, without its smallest shares if they hardly matter."""
+        plan, dusted = self._planner.state, self._dusted
+        dusted.allocation[:] = plan.allocation
+        drop_small_shares(plan.answer, SMALL_SHARE, dusted.answer)
+        chosen: FloatArray = plan.answer
+        allowed = rate > 0.0 and is_mix(dusted.answer) and keeps_known_rows(self.model, dusted.answer)
+        if allowed and self._planner.value(dusted) >= (1.0 - _NEXT_TO_NOTHING) * rate:
+            chosen = dusted.answer
+        if is_mix(chosen):  # otherwise the last block's answer stands
+            self.block.answer[:] = chosen
+
+
+def _bound_forecast(start: Start, rate: float) -> float:
+    """Pulls from a start until the stop, if each earns `rate`: kept within reason."""
+    terms = start.terms
+    most = 10.0 * max(terms.expected, terms.weight)
+    return float(min(max(1.0 / max(rate, 1e-15), 0.5 * terms.expected), most))

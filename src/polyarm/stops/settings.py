@@ -4,9 +4,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from polyarm.certify.constants import INTERVALS_SHARE
 from polyarm.certify.terms import Terms, default_lam
 from polyarm.errors import Checked, InvalidInput
+from polyarm.families.family import is_sub_gaussian
 from polyarm.model import Model
 from polyarm.problem import Problem
 from polyarm.stops.certified import CertifiedStop, Stop
@@ -39,15 +39,15 @@ class CertifiedSettings(Checked):
 
     def make_terms(self, model: Model) -> Terms:
         """Fix the constants of this explorer's certificate."""
-        return self._share_delta(model, pooled=(1.0 - INTERVALS_SHARE) * model.delta, blocks=0.0)
+        return self._share_delta(model, pooled=model.delta, averaged=0.0)
 
-    def _share_delta(self, model: Model, pooled: float, blocks: float) -> Terms:
+    def _share_delta(self, model: Model, pooled: float, averaged: float) -> Terms:
         return Terms(
-            certificate="blocks" if blocks > 0.0 else "pooled",
+            certificate="averaged" if averaged > 0.0 else "pooled",
             thresholds=self.thresholds,
             lam=default_lam(model) if self.lam is None else self.lam,
             pooled_delta=pooled,
-            blocks_delta=blocks,
+            averaged_delta=averaged,
         )
 
     def make_stop(self, terms: Terms, model: Model, state: Any) -> Stop:
@@ -56,32 +56,14 @@ class CertifiedSettings(Checked):
 
 
 def check_certifiable(problem: Problem) -> None:
-    """Raise when no certificate can exist for a problem.
-
-    Args:
-        problem: The problem.
-    """
+    """Raise when no certificate can exist for a problem."""
+    if not is_sub_gaussian(problem.family):
+        raise InvalidInput(
+            f"family {problem.family!r} has no sub-Gaussian scale, which certified stopping needs; use gaussian, "
+            "bernoulli or bounded, or an explorer of the paper with its own stopping rule"
+        )
     if problem.r == 0.0:
         raise InvalidInput(
             "r = 0 cannot be certified: a tie, or a tight unknown constraint, would need infinitely many pulls; "
             "choose r > 0"
-        )
-
-
-def check_scales(problem: Problem) -> None:
-    """Raise when the pooled certificate, which learns no variances, lacks one.
-
-    Args:
-        problem: The problem.
-    """
-    missing = [] if problem.reward_account.kind != "estimated" else ["the reward"]
-    missing += [
-        f"constraint {problem.constraints[i].name!r}"
-        for i in problem.unknown
-        if problem.constraints[i].account.kind == "estimated"
-    ]
-    if missing:
-        raise InvalidInput(
-            f"{', '.join(missing)}: no variance is declared, which the pooled certificate needs; give its range (the "
-            "least and the largest value) or its std, or use certex with certificate=blocks, which estimates variances"
         )

@@ -12,12 +12,9 @@ CREATED = "created"  # what the study was stated to be
 ASKED = "asked"  # trial, arm, lease_until, route
 TOLD = "told"  # trial, arm, reward and costs as known by now, complete
 OBSERVED = "observed"  # trial, arm, reward, costs: nobody had asked
-REFUSED = "refused"  # trial, arm, reward and costs as told, what of them is outside what is declared, why, by whom
-CAPPED = "capped"  # reward, costs: whose larger values are cut at the end of their range from now on
 EXPIRED = "expired"  # trial, by: "lease", which ran out, or "hand"
 TRIPPED = "tripped"  # excess: by how much the allocation surely breaks each constraint
 STOPPED = "stopped"  # reason
-ACCEPTED = "accepted"  # start, r: the answer is the mix that was certified then, within this r
 RESUMED = "resumed"  # acknowledged: the constraints whose alarm was taken note of
 ARCHIVED = "archived"
 

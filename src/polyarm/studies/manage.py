@@ -78,8 +78,7 @@ def load_study(name: str, storage: str | None = None, clock: Clock = utc_now) ->
 
 
 def list_studies(storage: str | None = None) -> list[dict[str, Any]]:
-    """Return the studies of a storage, each with its lifecycle (running, stopped or archived) and the number of its
-    trials whose outcome contradicts what is declared of it.
+    """Return the studies of a storage, each with its lifecycle: running, stopped or archived.
 
     Args:
         storage: `sqlite:///file.db` or `postgresql://user:password@host/database`; by default what the environment
@@ -93,7 +92,6 @@ def describe_row(row: StudyRow) -> dict[str, Any]:
     return {
         "name": row.name,
         "lifecycle": row.lifecycle,
-        "contradicted": row.contradicted,
         "created_at": row.created_at,
         "explorer": _name_explorer(row),
         "trials": row.last_trial,

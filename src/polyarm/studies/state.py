@@ -21,7 +21,7 @@ from polyarm.errors import InvalidInput
 from polyarm.studies import events
 from polyarm.studies.breaker import Breaker, find_excess
 from polyarm.studies.events import GENESIS, Event
-from polyarm.studies.projection import RUNNING, lifecycle_after, settle
+from polyarm.studies.projection import RUNNING, lifecycle_after
 from polyarm.studies.queues import Outcome, Queue, UnderWay, pack_queue, unpack_queue
 
 # Where a trial's arm came from.
@@ -32,9 +32,7 @@ CONTROL = "control"
 LEASE = "lease"
 HAND = "hand"
 
-_FORMAT = 3
-#: Trials that a sentence names; the rest are counted.
-_MOST_NAMED = 5
+_FORMAT = 2
 #: A reading is kept each time the number of outcomes used has grown by this factor: a million leave some 500.
 _GROWTH = 1.03
 
@@ -113,8 +111,6 @@ class StudyState:
         self._over = False  # the explorer has stopped, and takes nothing more
         self._queues: list[Queue] = [OrderedDict() for _ in problem.arms]
         self.pending = UnderWay()
-        #: What was told of trials and is outside what is declared of it, by trial, until it is corrected.
-        self.refused: dict[int, Mapping[str, Any]] = {}
         self._control_given = np.zeros(problem.n_arms)
 
     # -- following the log ------------------------------------------------------------------------------------------
@@ -148,9 +144,6 @@ class StudyState:
             self._control_given[arm] += 1.0
 
     def _on_told(self, payload: Mapping[str, Any]) -> None:
-        remains = settle(self.refused.pop(payload["trial"], None), payload)
-        if remains is not None:
-            self.refused[payload["trial"]] = remains
         if not payload["complete"]:
             return
         self.tallies.told += 1
@@ -164,12 +157,6 @@ class StudyState:
     def _on_observed(self, payload: Mapping[str, Any]) -> None:
         self.tallies.observed += 1
         self._take_in(payload, asked=False)
-
-    def _on_refused(self, payload: Mapping[str, Any]) -> None:
-        self.refused[payload["trial"]] = payload
-
-    def _on_capped(self, payload: Mapping[str, Any]) -> None:
-        self.session.cap(payload["reward"], payload["costs"])
 
     def _on_expired(self, payload: Mapping[str, Any]) -> None:
         arm = self.pending.remove(payload["trial"])
@@ -187,10 +174,6 @@ class StudyState:
         if payload["acknowledged"]:
             self.acknowledged = tuple(sorted({*self.acknowledged, *payload["acknowledged"]}))
             self.tripped = None
-
-    def _on_accepted(self, payload: Mapping[str, Any]) -> None:
-        self.session.take_accepted(payload["start"], payload["r"])
-        self._over = True
 
     def _take_in(self, payload: Mapping[str, Any], asked: bool) -> None:
         """Queue a complete outcome: in the place of its ask, or at the end of its arm's queue."""
@@ -247,29 +230,8 @@ class StudyState:
         return arm, PLAN
 
     def overdue(self, now: str) -> list[int]:
-        """Return the trials whose lease has run out, the oldest first; none whose outcome was refused.
-
-        Such an outcome must be resolved: were its trial given up and its arm asked again, what is outside the
-        declaration would be left out for its value, and a proof would hold of the rest alone.
-        """
-        return [trial for trial in self.pending.overdue(now) if trial not in self.refused]
-
-    @property
-    def contradiction(self) -> str | None:
-        """What contradicts the declarations, in words, and what to do about it; None if nothing does.
-
-        While something does, nothing is claimed as proved.
-        """
-        if not self.refused:
-            return None
-        trials = sorted(self.refused)
-        named = ", ".join(map(str, trials[:_MOST_NAMED]))
-        more = f" and {len(trials) - _MOST_NAMED} more" if len(trials) > _MOST_NAMED else ""
-        outcomes = "the outcome of trial" if len(trials) == 1 else "the outcomes of trials"
-        return (
-            f"{outcomes} {named}{more}: outside what is declared; tell again what was right, or cap the range, and "
-            "larger values count as its end"
-        )
+        """Return the trials whose lease has run out; the oldest first."""
+        return self.pending.overdue(now)
 
     def alarm(self) -> dict[str, float]:
         """Return the constraints that the allocation is now proved to break, each with its excess."""
@@ -314,7 +276,6 @@ class StudyState:
             "acknowledged": list(self.acknowledged),
             "control_given": self._control_given.tolist(),
             "pending": self.pending.pack(),
-            "refused": [dict(self.refused[trial]) for trial in sorted(self.refused)],
             "queues": [pack_queue(queue) for queue in self._queues],
             "session": self.session.state_dict(),
         }
@@ -332,7 +293,6 @@ class StudyState:
         state.tripped, state.acknowledged = saved["tripped"], tuple(saved["acknowledged"])
         state._control_given = np.array(saved["control_given"])
         state.pending = UnderWay.unpack(saved["pending"])
-        state.refused = {refused["trial"]: refused for refused in saved["refused"]}
         state._queues = [unpack_queue(queue, state.pending) for queue in saved["queues"]]
         state._feed()
         return state
@@ -343,12 +303,9 @@ _RULES: dict[str, Callable[[StudyState, Mapping[str, Any]], None]] = {
     events.ASKED: StudyState._on_asked,
     events.TOLD: StudyState._on_told,
     events.OBSERVED: StudyState._on_observed,
-    events.REFUSED: StudyState._on_refused,
-    events.CAPPED: StudyState._on_capped,
     events.EXPIRED: StudyState._on_expired,
     events.TRIPPED: StudyState._on_tripped,
     events.STOPPED: StudyState._on_other,
-    events.ACCEPTED: StudyState._on_accepted,
     events.RESUMED: StudyState._on_resumed,
     events.ARCHIVED: StudyState._on_other,
 }

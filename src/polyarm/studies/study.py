@@ -13,37 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from polyarm.engine.certificate import Certificate, make_certificate
-from polyarm.engine.outcomes import Limits, check_costs, check_outcome, with_caps
+from polyarm.engine.outcomes import check_costs, check_outcome
 from polyarm.engine.session import Session
 from polyarm.environments.replay import read_outcomes
-from polyarm.errors import (
-    ExplorationOver,
-    InvalidInput,
-    NoFeasibleMix,
-    NotYet,
-    OutsideDeclaration,
-    PolyarmError,
-    StorageError,
-    StudyHalted,
-)
+from polyarm.errors import ExplorationOver, InvalidInput, NoFeasibleMix, PolyarmError, StorageError, StudyHalted
 from polyarm.problem import Problem
 from polyarm.report.answer import Recommendation
 from polyarm.studies import events
 from polyarm.studies.events import Event, StoredEvent
-from polyarm.studies.projection import (
-    ARCHIVED,
-    COMPLETE,
-    OBSERVED,
-    RUNNING,
-    STOPPED,
-    StudyRow,
-    TrialRow,
-    add_caps,
-    cap_problem,
-)
+from polyarm.studies.projection import ARCHIVED, RUNNING, STOPPED, StudyRow
 from polyarm.studies.state import HAND, LEASE, StudyState
 from polyarm.studies.statement import Statement, read_stated
-from polyarm.studies.status import Moment, StudyStatus, claim_alarm, describe, describe_alarm, describe_end, withhold
+from polyarm.studies.status import Moment, StudyStatus, claim_alarm, describe, describe_alarm, describe_end
 from polyarm.studies.storage import Storage, Writer
 from polyarm.studies.tell_file import read_reports
 from polyarm.studies.trial import (
@@ -71,12 +52,6 @@ _LARGEST_BATCH = 1_000_000
 #: How long a request may be repeated under its key.
 _KEYS_LAST = timedelta(days=2)
 _LONGEST_KEY = 200
-#: Refused outcomes that a message tells of; the rest are counted.
-_MOST_REFUSED = 5
-_UNTIL = (
-    "nothing was recorded, and the study is contradicted until every such trial is told an allowed value or its range "
-    "is capped: study.cap(), polyarm study cap"
-)
 
 _log = logging.getLogger("polyarm")
 
@@ -86,19 +61,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def recommend_from(session: Session, assumptions: Sequence[str], contradiction: str | None = None) -> Recommendation:
-    """Return the mix to choose by a study's explorer, with what the study itself has to assume.
-
-    While something contradicts the declarations, nothing is claimed of it.
-    """
+def recommend_from(session: Session, assumptions: Sequence[str]) -> Recommendation:
+    """Return the mix to choose by a study's explorer, with what the study itself has to assume."""
     if session.infeasible:
-        raise NoFeasibleMix(withhold(session.claim_infeasible().under(*assumptions), contradiction).sentence)
+        raise NoFeasibleMix(session.claim_infeasible().under(*assumptions).sentence)
     answer = session.recommend()
     claims = answer.claims
     for assumption in assumptions:
         claims = claims.under(assumption, "the study cannot know")
-    if contradiction is not None:
-        return replace(answer, claims=claims.withheld(contradiction), bounds="none", safe=False)
     return replace(answer, claims=claims)
 
 
@@ -139,7 +109,6 @@ class Study:
         self._snapshot_seq = 0
         self._unread = 0  # events that this object has added and not looked at since
         self._row = row
-        self._capped: tuple[str, Problem, Limits] | None = None
         self.name = row.name
 
     def __repr__(self) -> str:
@@ -225,9 +194,7 @@ class Study:
         """Record the outcome of a trial, whole or in parts: the reward now, say, and a cost when it is known.
 
         Telling the same again changes nothing, and the result says so; telling something else raises `InvalidInput`. A
-        trial whose lease ran out may still be told. An outcome outside its declared range or family is refused
-        (`OutsideDeclaration`), and the log says so: nothing is claimed as proved until the trial is told an allowed
-        value, or `cap` says that larger values are cut.
+        trial whose lease ran out may still be told.
 
         Args:
             trial: The trial, or its number.
@@ -238,10 +205,7 @@ class Study:
         return self.tell_many([(trial, reward, costs)])[0]
 
     def tell_many(
-        self,
-        tells: Iterable[tuple[Trial | int, float | None, Costs | None]],
-        key: str | None = None,
-        by: str | None = None,
+        self, tells: Iterable[tuple[Trial | int, float | None, Costs | None]], key: str | None = None
     ) -> list[Told]:
         """Record many outcomes: all of them, or none if one is wrong.
 
@@ -249,9 +213,8 @@ class Study:
             tells: One `(trial, reward, costs)` per outcome, as for `tell`.
             key: Any text of yours: a repeated key returns the first answer and changes nothing. It is kept for two
                 days.
-            by: Who tells them: the log says it of an outcome that is refused. By default nobody is named.
         """
-        return self._tell([check_report(self.problem, *tell) for tell in tells], key, by)
+        return self._tell([check_report(self.problem, *tell) for tell in tells], key)
 
     def tell_file(self, path: str | Path) -> list[Told]:
         """Record the rows of a file: all of them, or none if one is wrong.
@@ -260,70 +223,26 @@ class Study:
             path: A `.csv` or `.parquet` file with the columns `id`, `reward` and one per unknown constraint. An empty
                 cell is not known yet. A column `arm`, if there is one, must name the arms of the trials.
         """
-        return self._tell(read_reports(path, self.problem), None, f"file {Path(path).name}")
+        return self._tell(read_reports(path, self.problem), None)
 
-    def _tell(self, reports: Sequence[Report], key: str | None, by: str | None) -> list[Told]:
+    def _tell(self, reports: Sequence[Report], key: str | None) -> list[Told]:
         request = ["tell", [(report.trial, report.reward, report.costs) for report in reports]]
-        refused: list[Report] = []
-        try:
-            with self._adding() as writer:
-                told, _ = _once(writer, key, request, lambda: self._take_all_in(writer, reports, refused))
-        except OutsideDeclaration:
-            self._log_refusals(refused, by)  # in a transaction of its own: of the call itself nothing is recorded
-            raise
+        with self._adding() as writer:
+            told, _ = _once(writer, key, request, lambda: self._take_all_in(writer, reports))
         return [Told.from_document(one) for one in told]
 
-    def _take_all_in(
-        self, writer: Writer, reports: Sequence[Report], refused_out: list[Report]
-    ) -> list[dict[str, Any]]:
+    def _take_all_in(self, writer: Writer, reports: Sequence[Report]) -> list[dict[str, Any]]:
         self._require_lifecycle(writer, RUNNING, STOPPED)
         writer.load_trials(sorted({report.trial for report in reports}))
-        told, complaints = [], []
+        told = []
         for report in reports:
-            where = f"{report.where}: " if report.where else ""
             try:
                 told.append(self._take_in(writer, report).document())
-            except OutsideDeclaration as error:
-                refused_out.append(report)
-                complaints.append(f"{where}{error}")
             except InvalidInput as error:
-                raise type(error)(f"{where}{error}") from None
-        if complaints:
-            more = f"; and {len(complaints) - _MOST_REFUSED} more" if len(complaints) > _MOST_REFUSED else ""
-            raise OutsideDeclaration(f"{'; '.join(complaints[:_MOST_REFUSED])}{more}; {_UNTIL}")
+                if not report.where:
+                    raise
+                raise type(error)(f"{report.where}: {error}") from None
         return told
-
-    def _log_refusals(self, reports: Sequence[Report], by: str | None) -> None:
-        """Log that outcomes were refused; each of these trials stays open until that is resolved."""
-        with self._adding() as writer:
-            for report in reports:
-                row = writer.trial(report.trial)
-                if row is not None and self._refuse(writer, row, report, by):
-                    _log.warning("study %r: the outcome of trial %d was refused", self.name, row.id)
-
-    def _refuse(self, writer: Writer, row: TrialRow, report: Report, by: str | None) -> bool:
-        """Log what of a report, with what was refused of the trial before, is outside; whether there was anything."""
-        if row.state in (COMPLETE, OBSERVED):
-            return False  # somebody has told it meanwhile
-        before = row.refused or {"reward": None, "costs": {}}
-        reward: float | None = before["reward"] if report.reward is None else report.reward
-        reward = reward if row.reward is None else None
-        told = {**before["costs"], **report.costs}
-        costs = {name: cost for name, cost in told.items() if name not in row.costs}
-        outside = self._limits(writer).find_outside(row.arm, reward, costs)
-        if not outside or (reward, costs) == (before["reward"], before["costs"]):
-            return False
-        said = {"reward": reward, "costs": costs, **outside.document(), "by": by}
-        writer.append(events.REFUSED, {"trial": row.id, "arm": row.arm, **said})
-        return True
-
-    def _limits(self, writer: Writer) -> Limits:
-        """What is declared possible, with the ranges that were capped since the study was created."""
-        capped = writer.study.capped
-        if self._capped is None or self._capped[0] != capped:
-            problem = cap_problem(self.problem, capped)
-            self._capped = (capped, problem, Limits(problem))
-        return self._capped[2]
 
     def _take_in(self, writer: Writer, report: Report) -> Told:
         row = writer.trial(report.trial)
@@ -332,13 +251,6 @@ class Study:
             raise InvalidInput(f"trial {report.trial} was never asked for in study {self.name!r}; its trials: {asked}")
         check_arm(report, self.problem.arms[row.arm])
         merged, told = merge(row, report, self.problem)
-        outside = self._limits(writer).find_outside(
-            row.arm,
-            report.reward if row.reward is None else None,
-            {name: cost for name, cost in report.costs.items() if name not in row.costs},
-        )
-        if outside:
-            raise OutsideDeclaration(f"trial {row.id}: {'; '.join(outside.why)}")
         if told.status != "duplicate":
             writer.append(events.TOLD, merged)
         return told
@@ -351,7 +263,7 @@ class Study:
             reward: Its reward.
             costs: Its costs: one number per unknown constraint, in their order or by name.
         """
-        return self._observe([(arm, reward, costs)], None, "").trials[0]
+        return self.observe_many([(arm, reward, costs)])[0]
 
     def observe_many(self, rows: Iterable[tuple[int | str, float, Costs]], key: str | None = None) -> list[int]:
         """Record outcomes that nobody asked for: all of them, or none if one is wrong. Returns the numbers of their
@@ -362,7 +274,7 @@ class Study:
             key: Any text of yours: the same outcomes twice count twice, unless both calls have the same key, however
                 much later.
         """
-        return list(self._observe(list(rows), key, "outcome").trials)
+        return list(self._observe(rows, key).trials)
 
     def observe_file(self, path: str | Path, again: bool = False) -> Observed:
         """Record the rows of a file as outcomes that nobody asked for: all of them, or none if one is wrong.
@@ -373,30 +285,23 @@ class Study:
                 so.
         """
         rows = list(read_outcomes(path, self.problem))
-        return self._observe(rows, None if again else f"file {_digest_file(path)}", f"{path}, row")
+        return self._observe(rows, None if again else f"file {_digest_file(path)}")
 
-    def _observe(self, rows: Sequence[tuple[int | str, float, Costs]], key: str | None, where: str) -> Observed:
-        """Record outcomes; `where` and a number say which of them is wrong."""
+    def _observe(self, rows: Iterable[tuple[int | str, float, Costs]], key: str | None) -> Observed:
         checked = [
             (self.problem.arm_index(arm), check_outcome("reward", reward), check_costs(self.problem, costs))
             for arm, reward, costs in rows
         ]
         with self._adding() as writer:
             trials, repeated = _once(
-                writer, key, ["observe", checked], lambda: self._note_all(writer, checked, where), lasting=True
+                writer, key, ["observe", checked], lambda: self._note_all(writer, checked), lasting=True
             )
         return Observed(tuple(trials), repeated)
 
-    def _note_all(
-        self, writer: Writer, checked: Sequence[tuple[int, float, dict[str, float]]], where: str
-    ) -> list[int]:
+    def _note_all(self, writer: Writer, checked: Sequence[tuple[int, float, dict[str, float]]]) -> list[int]:
         self._require_lifecycle(writer, RUNNING, STOPPED)
-        numbers, limits = [], self._limits(writer)
-        for place, (arm, reward, by_name) in enumerate(checked, start=1):
-            outside = limits.find_outside(arm, reward, by_name)
-            if outside:
-                which = f"{where} {place}: " if where else ""
-                raise OutsideDeclaration(f"{which}{'; '.join(outside.why)}; nothing was recorded")
+        numbers = []
+        for arm, reward, by_name in checked:
             trial = writer.study.last_trial + 1
             writer.append(events.OBSERVED, {"trial": trial, "arm": arm, "reward": reward, "costs": by_name})
             numbers.append(trial)
@@ -414,11 +319,6 @@ class Study:
             for number in numbers:
                 if number not in state.pending:
                     raise InvalidInput(f"trial {number} is not under way: it was told, given up or never asked for")
-                if number in state.refused:
-                    raise InvalidInput(
-                        f"trial {number} cannot be given up: its outcome was refused, and a proof may not leave it out "
-                        "for its value; tell it again with the right value, or cap the range"
-                    )
             self._expire(writer, state, numbers, HAND)
 
     # -- what is known ----------------------------------------------------------------------------------------------
@@ -448,16 +348,11 @@ class Study:
     def recommend(self) -> Recommendation:
         """Return the current mix, what is proved of it and under which assumptions; works before the explorer stops."""
         with self.reading() as state:
-            return recommend_from(state.session, state.assumptions(), state.contradiction)
+            return recommend_from(state.session, state.assumptions())
 
     def certificate(self) -> Certificate:
-        """Return what was proved, with every number needed to check it; see docs/guarantee.md.
-
-        There is none while an outcome contradicts what is declared of it.
-        """
+        """Return what was proved, with every number needed to check it; see docs/guarantee.md."""
         with self.reading() as state:
-            if state.contradiction is not None:
-                raise NotYet(f"study {self.name!r} is contradicted, and nothing is certified: {state.contradiction}")
             return make_certificate(
                 state.session,
                 {
@@ -482,7 +377,6 @@ class Study:
                 seq=state.seq,
                 status=self._describe(state),
                 assumptions=tuple(state.assumptions()),
-                contradiction=state.contradiction,
                 history={name: list(values) for name, values in state.history.columns.items()},
                 session=Session.from_state_dict(state.session.state_dict()),
             )
@@ -516,24 +410,20 @@ class Study:
 
     # -- its life ---------------------------------------------------------------------------------------------------
 
-    def stop(self, reason: str = "", key: str | None = None, accept: bool = False) -> None:
+    def stop(self, reason: str = "", key: str | None = None) -> None:
         """Hand out no more trials until `resume`; outcomes are still taken.
 
         Args:
             reason: Why, for the log; by default nothing.
             key: Any text of yours: a repeated key changes nothing.
-            accept: Whether to end the exploration for good, with the mix that the data certify now as its answer and
-                the smallest r for which they do (`status().certified_r`). By default the explorer's own r stands.
         """
 
         def act(writer: Writer, state: StudyState) -> None:
             self._require_lifecycle(writer, RUNNING, STOPPED)
-            if accept:
-                state.apply(writer.append(events.ACCEPTED, _accept(state)))
-            elif writer.study.lifecycle != STOPPED:
+            if writer.study.lifecycle != STOPPED:
                 state.apply(writer.append(events.STOPPED, {"reason": reason}))
 
-        self._change_once(key, ["stop", reason, accept], act)
+        self._change_once(key, ["stop", reason], act)
 
     def resume(self, key: str | None = None) -> None:
         """Continue after `stop` or `archive`; if the study is running, acknowledge the breaker's alarm.
@@ -565,49 +455,6 @@ class Study:
                 state.apply(writer.append(events.ARCHIVED, {}))
 
         self._change_once(key, ["archive"], act)
-
-    def cap(self, reward: bool = False, costs: Sequence[str] = (), key: str | None = None) -> None:
-        """Cut larger values to the end of their range from now on, instead of refusing them.
-
-        What is certified is then the mean of the values after the cut. Outcomes that were refused because they were
-        larger are recorded.
-
-        Args:
-            reward: Whether to cut rewards; they need a declared range.
-            costs: The names of the constraints whose costs to cut; each needs a declared range.
-            key: Any text of yours: a repeated key changes nothing.
-        """
-        names = sorted(set(costs))
-
-        def act(writer: Writer, state: StudyState) -> None:
-            self._require_lifecycle(writer, RUNNING, STOPPED)
-            with_caps(self.problem, reward, names)  # raises if there is nothing to cut
-            if add_caps(writer.study.capped, reward, names) == add_caps(writer.study.capped, False, ()):
-                return
-            state.apply(writer.append(events.CAPPED, {"reward": bool(reward), "costs": names}))
-            writer.load_trials(state.refused)
-            for trial in sorted(state.refused):
-                self._take_in_refused(writer, state, trial)
-
-        self._change_once(key, ["cap", bool(reward), names], act)
-
-    def _take_in_refused(self, writer: Writer, state: StudyState, trial: int) -> None:
-        """Record what was refused of a trial, if all of it is allowed by now; else say what still is not."""
-        row = writer.trial(trial)
-        assert row is not None
-        assert row.refused is not None
-        told = row.refused
-        report = Report(
-            trial,
-            told["reward"] if row.reward is None else None,
-            {name: cost for name, cost in told["costs"].items() if name not in row.costs},
-        )
-        outside = self._limits(writer).find_outside(row.arm, report.reward, report.costs)
-        if not outside:
-            state.apply(writer.append(events.TOLD, merge(row, report, self.problem)[0]))
-        elif list(outside.why) != told["why"]:
-            said = {**told, **outside.document()}
-            state.apply(writer.append(events.REFUSED, {"trial": trial, "arm": row.arm, **said}))
 
     def _change_once(self, key: str | None, request: list[Any], act: Callable[[Writer, StudyState], None]) -> None:
         def answer() -> str:
@@ -730,16 +577,3 @@ class Study:
 def _digest_file(path: str | Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _accept(state: StudyState) -> dict[str, Any]:
-    """What an exploration that ends now accepts: the start that proves its average, and the r that it proves."""
-    if state.session.stopped:
-        raise ExplorationOver("the explorer has stopped: there is nothing to accept")
-    found = state.session.certified_now()
-    if found is None:
-        raise NotYet(
-            f"nothing to accept after {state.session.steps} outcomes: no mix is certified yet, for any r; keep "
-            "sampling, or stop without accepting"
-        )
-    return {"start": found.start, "r": found.r}

@@ -91,8 +91,6 @@ class _Replay:
             self._check_ask(where, event.payload, state)
         elif event.kind == events.TRIPPED:
             self._check_alarm(where, event.payload["excess"], state)
-        elif event.kind == events.EXPIRED and event.payload["trial"] in state.refused:
-            self.faults.append(f"{where}: gives up trial {event.payload['trial']}, whose outcome was refused")
         elif event.kind == events.TOLD:
             row = self.rows[event.payload["trial"]]
             if row.state in {COMPLETE, OBSERVED} or row.arm != event.payload["arm"]:
@@ -143,11 +141,6 @@ class _Replay:
             return
         if study.lifecycle != logged.lifecycle:
             faults.append(f"the study says that it is {study.lifecycle}, the log that it is {logged.lifecycle}")
-        if (study.contradicted, study.capped) != (logged.contradicted, logged.capped):
-            faults.append(
-                f"the study says that {study.contradicted} trials contradict what is declared (caps: {study.capped}), "
-                f"the log that {logged.contradicted} do (caps: {logged.capped})"
-            )
         if study.last_trial != logged.last_trial:
             faults.append(f"the study says that it has {study.last_trial} trials, the log has {len(self.rows)}")
         faults += [f"{what}: the log has no such event" for states in self._states.values() for what, _ in states]

@@ -37,7 +37,7 @@ _QUICK_GUARANTEE_HORIZON = 200_000
 _GUARANTEE_PIECE = 5
 
 #: The rows of that comparison for certex itself, and their settings.
-CERTEX_ROWS: dict[str, dict[str, Any]] = {"certex, blocks": {}, "certex, pooled": {"certificate": "pooled"}}
+CERTEX_ROWS: dict[str, dict[str, Any]] = {"certex, averaged": {}, "certex, pooled": {"certificate": "pooled"}}
 
 QUICK_SEEDS = 50
 FULL_SEEDS = 500

@@ -24,8 +24,6 @@ _KEPT_SNAPSHOTS = 2
 #: Names that a message lists.
 _MOST_NAMES = 20
 
-#: What events change of a study.
-_CHANGING = ("lifecycle", "last_seq", "last_digest", "last_trial", "contradicted", "capped")
 _TRIAL_COLUMNS = [trials.c[name] for name in StoredTrial._fields]
 _CHANGE_TRIAL = (
     sa.update(trials)
@@ -97,7 +95,7 @@ class SqlTransaction:
             rows = ({**mine, **row._asdict()} for row in changed_trials)
             changes = [{f"new_{name}": value for name, value in row.items()} for row in rows]
             self._connection.execute(_CHANGE_TRIAL, changes)
-        ends = {name: getattr(study, name) for name in _CHANGING}
+        ends = {name: getattr(study, name) for name in ("lifecycle", "last_seq", "last_digest", "last_trial")}
         self._connection.execute(sa.update(studies).where(studies.c.id == self._study), ends)
 
 
@@ -271,5 +269,4 @@ def _select_events(
 
 
 def _read_trial(row: Any) -> TrialRow:
-    refused = None if row.refused is None else json.loads(row.refused)
-    return TrialRow(row.id, row.arm, row.state, row.reward, json.loads(row.costs), row.asked_at, row.told_at, refused)
+    return TrialRow(row.id, row.arm, row.state, row.reward, json.loads(row.costs), row.asked_at, row.told_at)

@@ -18,7 +18,7 @@ def _of_study(name: str, *parts: sa.schema.SchemaItem, **options: Any) -> sa.Tab
 
 
 #: The version of the tables that this code reads and writes: the newest of `migrations/versions`.
-REVISION = "0004"
+REVISION = "0003"
 VERSION_TABLE = "polyarm_version"
 
 #: One row per study. `last_*` let a writer go on without reading the log; the row is also what writers lock.
@@ -31,8 +31,6 @@ studies = sa.Table(
     sa.Column("last_seq", sa.BigInteger, nullable=False),
     sa.Column("last_digest", sa.Text, nullable=False),
     sa.Column("last_trial", sa.BigInteger, nullable=False),
-    sa.Column("contradicted", sa.BigInteger, nullable=False, server_default="0"),
-    sa.Column("capped", sa.Text, nullable=False, server_default="{}"),
     sqlite_autoincrement=True,  # a deleted study's number is never given again
 )
 
@@ -54,7 +52,6 @@ trials = _of_study(
     sa.Column("costs", sa.Text, nullable=False),
     sa.Column("asked_at", sa.Text),
     sa.Column("told_at", sa.Text),
-    sa.Column("refused", sa.Text),
     sqlite_with_rowid=False,
 )
 

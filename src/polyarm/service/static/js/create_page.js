@@ -3,19 +3,18 @@
 import { createStudy, getExplorers } from "./api.js";
 import { numberField, selectField, textField } from "./create/fields.js";
 import { readForm } from "./create/read_form.js";
-import { BEYOND, describeDeclaration, makeArmRows, makeConstraintRows, makeControlFields } from "./create/rows.js";
+import { makeArmRows, makeConstraintRows, makeControlFields } from "./create/rows.js";
 import { findField } from "./create/server_faults.js";
 import { el } from "./dom.js";
 import { countOf } from "./format.js";
 import { studyRoute } from "./router.js";
 
-const REWARDS = [
-  ["bounded", "between two numbers"],
-  ["bernoulli", "0 or 1"],
-  ["gaussian", "any number, with a known noise"],
-  ["estimated", "any number: estimate the noise"],
-  ["poisson", "counts (Poisson)"],
-  ["exponential", "waiting times (exponential)"],
+const FAMILIES = [
+  ["gaussian", "Gaussian: any number, with noise"],
+  ["bernoulli", "Bernoulli: 0 or 1"],
+  ["bounded", "Bounded: between two numbers"],
+  ["poisson", "Poisson: counts"],
+  ["exponential", "Exponential: waiting times"],
 ];
 
 const CREATE = "Create the study";
@@ -81,14 +80,12 @@ function makeForm(explorers) {
     name: textField("Name", { maxlength: "200", hint: "how people find the study; it cannot be changed later" }),
     arms,
     constraints: makeConstraintRows(),
-    family: selectField("Rewards are", REWARDS),
+    family: selectField("Rewards are", FAMILIES),
     rewardStd: numberField("Noise of one reward (std)", {
-      hint: "a sub-Gaussian scale; one number, or one per arm: 0.2, 0.3",
+      hint: "standard deviation; one number, or one per arm: 0.2, 0.3",
     }),
     rewardLow: numberField("Least reward", { value: "0" }),
     rewardHigh: numberField("Largest reward", { value: "1" }),
-    rewardCap: selectField("Rewards above that are", BEYOND),
-    rewardNote: { node: el("p", { class: "muted small" }) },
     delta: numberField("Error probability delta", { value: "0.05", hint: "0.05 is a confidence of 95%" }),
     r: numberField("Tolerance r", {
       value: "0.05",
@@ -100,25 +97,21 @@ function makeForm(explorers) {
       "Unit",
       ["hours", "minutes", "days"].map((unit) => [unit, unit]),
     ),
+    noise: selectField("Reward and costs of one trial are", [
+      ["correlated", "perhaps correlated (safe)"],
+      ["independent", "independent"],
+    ]),
     seed: textField("Seed", { inputmode: "numeric", hint: "a whole number; empty: drawn at random" }),
     control,
   };
-  for (const { input } of [form.family, form.rewardCap]) input.addEventListener("change", () => showRewardFields(form));
+  form.family.input.addEventListener("change", () => showRewardFields(form));
   showRewardFields(form);
   return form;
 }
 
-/** Families that say nothing of the variance but what is estimated. */
-const ESTIMATED = ["estimated", "poisson", "exponential"];
-
-function showRewardFields({ family, rewardStd, rewardLow, rewardHigh, rewardCap, rewardNote: { node: note } }) {
-  note.textContent = describeDeclaration(
-    ESTIMATED.includes(family.value),
-    family.value === "bounded" ? rewardCap.value : null,
-  );
-  note.hidden = note.textContent === "";
+function showRewardFields({ family, rewardStd, rewardLow, rewardHigh }) {
   rewardStd.node.hidden = family.value !== "gaussian";
-  for (const { node } of [rewardLow, rewardHigh, rewardCap]) node.hidden = family.value !== "bounded";
+  rewardLow.node.hidden = rewardHigh.node.hidden = family.value !== "bounded";
 }
 
 function layOut(form) {
@@ -129,11 +122,7 @@ function layOut(form) {
   return [
     group("Study", columns(form.name, form.explorer)),
     rows(form.arms),
-    group(
-      "Reward",
-      columns(form.family, form.rewardStd, form.rewardLow, form.rewardHigh, form.rewardCap),
-      form.rewardNote.node,
-    ),
+    group("Reward", columns(form.family, form.rewardStd, form.rewardLow, form.rewardHigh)),
     rows(form.constraints),
     group("Confidence", columns(form.delta, form.r)),
     el(
@@ -147,6 +136,7 @@ function layOut(form) {
           "div",
           { class: "columns" },
           el("div", { class: "lease-row" }, form.lease.node, form.leaseUnit.node),
+          form.noise.node,
           form.seed.node,
         ),
         el("h2", {}, "Circuit breaker"),

@@ -86,11 +86,7 @@ function makeRow(study) {
     "tr",
     { role: "row" },
     el("th", { role: "rowheader", scope: "row" }, el("a", { href: studyRoute(study.id) }, study.name)),
-    cell(
-      "Lifecycle",
-      el("span", { class: `badge ${study.lifecycle}` }, study.lifecycle),
-      study.contradicted > 0 ? el("span", { class: "badge contradicted" }, "contradicted") : null,
-    ),
+    cell("Lifecycle", el("span", { class: `badge ${study.lifecycle}` }, study.lifecycle)),
     cell("Explorer", study.explorer),
     cell("Trials", formatCount(study.trials)),
     cell("Created", el("time", { datetime: study.created_at }, formatDay(study.created_at))),

@@ -2,6 +2,7 @@
 
 import { countOf } from "../format.js";
 
+const CERTIFIABLE = ["gaussian", "bernoulli", "bounded"];
 const UNITS = { minutes: 60, hours: 3600, days: 86400 };
 
 /** Returns {document, faults: [{field, message}]}; send the document only if there are no faults. */
@@ -14,9 +15,11 @@ export function readForm(form, explorers) {
   const arms = readNames(form.arms.rows, "an arm", refuse);
   const problem = {
     arms,
+    family: form.family.value,
     ...readReward(form, arms.length, refuse),
     delta: readNumber(form.delta, refuse, (x) => x > 0 && x < 1, "between 0 and 1, like 0.05"),
     r: readNumber(form.r, refuse, (x) => x >= 0, "0 or more, like 0.05"),
+    noise: form.noise.value,
     constraints: readConstraints(form.constraints.rows, arms.length, refuse),
   };
   checkExplorer(form, problem, explorers, refuse);
@@ -42,53 +45,40 @@ function readNames(rows, noun, refuse) {
 }
 
 function readReward(form, armCount, refuse) {
-  const family = form.family.value;
-  if (family === "gaussian") {
+  if (form.family.value === "gaussian") {
     return { reward_std: readPerArm(form.rewardStd, armCount, refuse, (x) => x > 0, "larger than 0") };
   }
-  if (family === "estimated") return {};
-  if (family !== "bounded") return { family };
-  const ends = readRange(form.rewardLow, form.rewardHigh, refuse, "Must be larger than the least reward.");
-  return { reward_range: ends, reward_cap: form.rewardCap.value === "cap" };
-}
-
-function readRange(lowest, largest, refuse, complaint) {
-  const low = readNumber(lowest, refuse);
-  const high = readNumber(largest, refuse);
-  if (low !== null && high !== null && low >= high) refuse(largest, complaint);
-  return [low, high];
+  if (form.family.value !== "bounded") return {};
+  const low = readNumber(form.rewardLow, refuse);
+  const high = readNumber(form.rewardHigh, refuse);
+  if (low !== null && high !== null && low >= high) refuse(form.rewardHigh, "Must be larger than the least reward.");
+  return { reward_range: [low, high] };
 }
 
 function readConstraints(rows, armCount, refuse) {
   const names = readNames(rows, "a constraint", refuse);
-  return rows.map((row, i) => ({
-    name: names[i],
-    sense: row.sense.value,
-    bound: readNumber(row.bound, refuse),
-    ...readCosts(row, armCount, refuse),
-  }));
-}
-
-function readCosts(row, armCount, refuse) {
-  switch (row.kind.value) {
-    case "row":
-      return { row: readList(row.costs, armCount, refuse) };
-    case "std":
-      return { std: readPerArm(row.costs, armCount, refuse, (x) => x > 0, "larger than 0") };
-    case "range":
-      return {
-        range: readRange(row.low, row.high, refuse, "Must be larger than the least cost."),
-        cap: row.cap.value === "cap",
-      };
-    default:
-      return {}; // its noise is estimated
-  }
+  return rows.map((row, i) => {
+    const known = row.kind.value === "row";
+    const costs = known
+      ? readList(row.costs, armCount, refuse)
+      : readPerArm(row.costs, armCount, refuse, (x) => x > 0, "larger than 0");
+    return {
+      name: names[i],
+      sense: row.sense.value,
+      bound: readNumber(row.bound, refuse),
+      [known ? "row" : "std"]: costs,
+    };
+  });
 }
 
 function checkExplorer(form, problem, explorers, refuse) {
   const certified = explorers.find(({ name }) => name === form.explorer.value)?.certified ?? false;
   if (!certified) return;
   if (problem.r === 0) refuse(form.r, `${form.explorer.value} proves its answers, which needs r larger than 0.`);
+  if (!CERTIFIABLE.includes(problem.family)) {
+    const takes = `${form.explorer.value} takes ${CERTIFIABLE.join(", ")} rewards`;
+    refuse(form.explorer, `${takes}; choose another explorer or family.`);
+  }
 }
 
 function readSeed(field, refuse) {
@@ -116,7 +106,7 @@ function readBreaker(form, arms, problem, refuse) {
   if (Math.abs(total - 100) > 0.01) {
     return refuse(fields[0], `The shares must add up to 100%, not ${Number(total.toFixed(4))}%.`);
   }
-  if (problem.constraints.every((constraint) => "row" in constraint)) {
+  if (!problem.constraints.some((constraint) => "std" in constraint)) {
     return refuse(fields[0], "There is no measured constraint for the breaker to watch.");
   }
   return { control: Object.fromEntries(arms.map((arm, i) => [arm, shares[i] / total])), constraints: null };

@@ -77,20 +77,8 @@ export function makeArmRows(onChange) {
   return group;
 }
 
-/** What happens to values above a range. */
-export const BEYOND = [
-  ["refuse", "refused"],
-  ["cap", "cut to the largest"],
-];
-
-/** What a declaration does to the answer; empty where it can be plainly proved. */
-export function describeDeclaration(isEstimated, cap) {
-  if (isEstimated) return "The variance is estimated, so the answer is asymptotic, not proved.";
-  return cap === "cap" ? "What is proved is then the mean of the values after the cut." : "";
-}
-
 const COSTS = {
-  std: { label: "Noise of a cost (std)", hint: "a sub-Gaussian scale; one number, or one per arm: 0.3, 0.2" },
+  std: { label: "Noise of a cost (std)", hint: "one number, or one per arm: 0.3, 0.2" },
   row: { label: "Costs, one per arm", hint: "in the order of the arms: 0.2, 0.8" },
 };
 
@@ -109,41 +97,22 @@ export function makeConstraintRows() {
       ]);
       const bound = numberField("Bound");
       const kind = selectField("Costs are", [
-        ["range", "measured, between two numbers"],
-        ["std", "measured, with a known noise"],
-        ["estimated", "measured: estimate the noise"],
+        ["std", "measured"],
         ["row", "known"],
       ]);
-      const low = numberField("Least cost", { value: "0" });
-      const high = numberField("Largest cost");
-      const cap = selectField("Costs above that are", BEYOND);
       const costs = numberField(COSTS.std.label, { hint: COSTS.std.hint });
-      const note = el("p", { class: "muted small wide" });
-      function showCostFields() {
-        const listed = COSTS[kind.value];
-        if (listed) {
-          costs.label = listed.label;
-          costs.node.querySelector(".hint").textContent = listed.hint;
-        }
-        costs.node.hidden = listed === undefined;
-        for (const { node } of [low, high, cap]) node.hidden = kind.value !== "range";
-        note.textContent = describeDeclaration(kind.value === "estimated", kind.value === "range" ? cap.value : null);
-        note.hidden = note.textContent === "";
-      }
-      for (const { input } of [kind, cap]) input.addEventListener("change", showCostFields);
-      for (const { node } of [kind, cap, costs]) node.classList.add("roomy");
-      showCostFields();
-      const fields = [name, sense, bound, kind, low, high, cap, costs];
+      kind.input.addEventListener("change", () => {
+        costs.label = COSTS[kind.value].label;
+        costs.node.querySelector(".hint").textContent = COSTS[kind.value].hint;
+      });
+      const fields = [name, sense, bound, kind, costs];
       return {
-        node: el("div", { class: "constraint-row", role: "group" }, fields.map(({ node }) => node), note, remove),
+        node: el("div", { class: "constraint-row", role: "group" }, fields.map(({ node }) => node), remove),
         first: name,
         name,
         sense,
         bound,
         kind,
-        low,
-        high,
-        cap,
         costs,
         remove,
         renumber(number) {

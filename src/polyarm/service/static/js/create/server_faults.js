@@ -12,23 +12,15 @@ function findInProblem(form, part, index, leaf) {
   if (part === "arms") return (form.arms.rows[index] ?? form.arms.rows[0]).name;
   if (part === "constraints") {
     const row = form.constraints.rows[index];
-    const fields = {
-      bound: row?.bound,
-      sense: row?.sense,
-      std: row?.costs,
-      row: row?.costs,
-      range: row?.low,
-      cap: row?.cap,
-    };
-    return fields[leaf] ?? row?.name ?? null;
+    return { bound: row?.bound, sense: row?.sense, std: row?.costs, row: row?.costs }[leaf] ?? row?.name ?? null;
   }
   const single = {
     family: form.family,
     reward_std: form.rewardStd,
     reward_range: form.rewardLow,
-    reward_cap: form.rewardCap,
     delta: form.delta,
     r: form.r,
+    noise: form.noise,
   };
   return single[part] ?? null;
 }

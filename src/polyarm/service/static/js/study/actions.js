@@ -29,7 +29,7 @@ const ARCHIVE = {
 /** `onChange` is called after the study was changed. */
 export function makeActions(id, frame, onChange) {
   const fault = el("p", { class: "notice error", role: "alert", hidden: true });
-  let tripped = false;
+  let state = null;
   let name = "study";
 
   function button(label, act) {
@@ -55,7 +55,7 @@ export function makeActions(id, frame, onChange) {
   }
 
   const stop = button("Stop", () => change("stop", STOP));
-  const resume = button("Resume", () => change("resume", tripped ? RESUME_TRIPPED : RESUME));
+  const resume = button("Resume", () => change("resume", state === "tripped" ? RESUME_TRIPPED : RESUME));
   const archive = button("Archive", () => change("archive", ARCHIVE));
   const certificate = button("Download certificate", async () => {
     save(await getCertificate(id), `${fileName(name)}.certificate.json`);
@@ -79,12 +79,11 @@ export function makeActions(id, frame, onChange) {
   return {
     node,
     update({ study, status, mix }) {
-      const { state, lifecycle, stopped: over } = status;
-      tripped = lifecycle === "running" && status.tripped !== null && !over;
+      state = status.state;
       name = study.name;
       const ended = state === "answered" || state === "infeasible";
-      setHidden(stop, !frame.canManage || lifecycle !== "running" || over, resume);
-      setHidden(resume, !frame.canManage || (lifecycle === "running" ? !tripped : lifecycle === "stopped" && over), stop);
+      setHidden(stop, !frame.canManage || (state !== "exploring" && state !== "tripped"), resume);
+      setHidden(resume, !frame.canManage || !["stopped", "archived", "tripped"].includes(state), stop);
       setHidden(archive, !frame.canManage || state === "archived", resume);
       certificate.disabled = !ended && mix.kind !== "answer";
       certificate.title = certificate.disabled ? "There is one when the explorer has stopped with a proof." : "";

@@ -2,14 +2,7 @@
 
 import { el, makeSlot, panel } from "../dom.js";
 import { asSentence } from "../format.js";
-import { ASYMPTOTIC, NOT_PROVED, OF_CUT_VALUES, readClaims } from "./claims.js";
-
-/** Headings of what lacks a plain proof, by its label. */
-const MISSING = [
-  [OF_CUT_VALUES, "Proved of cut values"],
-  [ASYMPTOTIC, "Asymptotic, not proved"],
-  [NOT_PROVED, "Not proved"],
-];
+import { readClaims } from "./claims.js";
 
 export function makeClaimsPanel() {
   const body = el("div", { class: "stack" });
@@ -25,9 +18,7 @@ export function makeClaimsPanel() {
 function makeLists({ proved, missing, assumed }) {
   const lists = [
     makeList(assumed.length === 0 ? "Proved" : "Proved, if what is assumed below holds", proved, "proved"),
-    ...MISSING.map(([label, title]) =>
-      makeList(title, missing.filter((claim) => claim.label === label).map(({ words }) => words), "missing"),
-    ),
+    makeList("Not proved", missing, "missing"),
     makeList("Assumed", assumed, "assumed"),
   ].filter((list) => list !== null);
   return lists.length > 0 ? lists : [el("p", { class: "muted" }, "Nothing yet.")];

@@ -2,23 +2,21 @@
 
 import { makeWhiskers } from "../charts/whiskers.js";
 import { el, makeNumberCell, makeNumberTable, makeSlot, panel } from "../dom.js";
-import { formatConstraint, formatNumber } from "../format.js";
-import { describeIntervals, describeIntervalTrust, describeProviso, describeProvisoAndPlace, NOT_PROVED } from "./claims.js";
+import { formatConfidence, formatConstraint, formatNumber } from "../format.js";
+import { describeProviso, describeProvisoAndPlace, describeTrust } from "./claims.js";
 
 export function makeRewardPanel(problem) {
   const chart = makeEstimates();
+  const confidence = formatConfidence(problem.delta);
   const lead = el("p", { class: "lead" });
   return {
-    node: panel("Reward of each arm", null, lead, makeDeclaration(problem.declared), chart.node),
-    update(view) {
-      const confidence = describeIntervals(view);
+    node: panel("Reward of each arm", null, lead, chart.node),
+    update({ intervals, status }) {
       lead.textContent =
-        confidence === null
-          ? "Dots are estimates. Nothing is claimed of the intervals while an outcome is outside what is declared."
-          : `Dots are estimates. All intervals hold at once, at all times, with confidence ${confidence}` +
-            `${describeProvisoAndPlace(view.status)}.`;
-      const rows = rowsOf(problem.arms, view.intervals.reward);
-      chart.update({ what: "Reward", rows, bound: null, known: false, ...describeLevel(view) });
+        `Dots are estimates. All intervals hold at once, at all times, with confidence ${confidence}` +
+        `${describeProvisoAndPlace(status)}.`;
+      const rows = rowsOf(problem.arms, intervals.reward);
+      chart.update({ what: "Reward", rows, bound: null, known: false, ...describeLevel(problem, status) });
     },
   };
 }
@@ -32,36 +30,23 @@ export function makeCostPanel(problem) {
       "Cost of each arm",
       null,
       lead,
-      charts.map(({ constraint, node }) => [
-        el("h3", { class: "chart-title" }, formatConstraint(constraint)),
-        constraint.known ? null : makeDeclaration(constraint.declared),
-        node,
-      ]),
+      charts.map(({ constraint, node }) => [el("h3", { class: "chart-title" }, formatConstraint(constraint)), node]),
     ),
-    update(view) {
-      const { intervals } = view;
-      const trust = ` Intervals hold together with those of the rewards (${describeIntervalTrust(view)}).`;
+    update({ intervals, status }) {
+      const trust = ` Intervals hold together with those of the rewards (${describeTrust({ problem, status })}).`;
       lead.textContent = `A mix has to respect the bounds; a single arm need not.${measured ? trust : ""}`;
       for (const { constraint, update } of charts) {
         const { name, bound, sense, known } = constraint;
         const rows = rowsOf(problem.arms, intervals.costs[name] ?? {});
-        update({ what: `Cost ${name}`, rows, bound: { value: bound, sense }, known, ...describeLevel(view) });
+        const level = describeLevel(problem, status);
+        update({ what: `Cost ${name}`, rows, bound: { value: bound, sense }, known, ...level });
       }
     },
   };
 }
 
-function describeLevel(view) {
-  const confidence = describeIntervals(view);
-  return confidence === null
-    ? { confidence: NOT_PROVED, proviso: "" }
-    : { confidence, proviso: describeProviso(view.status) };
-}
-
-/** What is declared of an outcome, as its account says: "range 0 to 20, larger values cut". */
-function makeDeclaration(declared) {
-  const words = declared === "estimated" ? "Nothing is declared: the variance is estimated." : `Declared: ${declared}.`;
-  return el("p", { class: "muted small" }, words);
+function describeLevel(problem, status) {
+  return { confidence: formatConfidence(problem.delta), proviso: describeProviso(status) };
 }
 
 function rowsOf(arms, intervals) {

@@ -6,7 +6,7 @@ import { describeExcess } from "./sentences.js";
 
 /** Runs longer than this are told in one line. */
 const LONGEST_RUN = 3;
-const LOUD = new Set(["tripped", "refused", "capped", "stopped", "resumed", "archived"]);
+const LOUD = new Set(["tripped", "stopped", "resumed", "archived"]);
 
 export function makeLogPanel(problem) {
   // Focusable, since it scrolls: arrow keys move it.
@@ -50,7 +50,6 @@ const RUNS = {
   told: (count) => `${countOf(count, "tell")} recorded`,
   observed: (count) => `${countOf(count, "outcome")} observed, not asked for`,
   expired: (count) => `${countOf(count, "trial")} given up: not told in time`,
-  refused: (count) => `${countOf(count, "outcome")} refused: outside what is declared`,
 };
 
 function describeRun(run, arms) {
@@ -77,10 +76,6 @@ function describeEvent({ kind, payload }, arms) {
       return `Observed, not asked for: ${arm}, ${describeOutcome(payload)}`;
     case "expired":
       return `Trial ${payload.trial} given up: not told in time`;
-    case "refused":
-      return `Trial ${payload.trial} refused${payload.by ? ` (told by ${payload.by})` : ""}: ${arm}, ${payload.why.join("; ")}`;
-    case "capped":
-      return `Larger values are cut from now on: ${listWords([...(payload.reward ? ["reward"] : []), ...payload.costs])}`;
     case "tripped":
       return `Circuit breaker tripped: the sampling breaks ${describeExcess(payload.excess)}`;
     case "stopped":

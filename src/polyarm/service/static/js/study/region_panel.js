@@ -4,14 +4,8 @@ import { makeParallel } from "../charts/parallel.js";
 import { makeRegionLegend } from "../charts/region_words.js";
 import { makeTernary } from "../charts/ternary.js";
 import { el, makeSlot, panel } from "../dom.js";
-import { listWords } from "../format.js";
-import {
-  describeIntervals,
-  describeIntervalTrust,
-  describeProvisoAndPlace,
-  isProvedFeasible,
-  readClaims,
-} from "./claims.js";
+import { formatConfidence, listWords } from "../format.js";
+import { describeProvisoAndPlace, describeTrust, isProvedFeasible, readClaims } from "./claims.js";
 
 const MIX_NAMES = { answer: "the answer", safe: "best safe mix", candidate: "best guess", none: null };
 
@@ -57,22 +51,19 @@ function isEmpty(region) {
 }
 
 /** What the sets are, and that they are not what the explorer proves. */
-function describeSets(view) {
-  const confidence = describeIntervals(view);
-  const sets =
-    "At worst: feasible if every cost is as bad as its interval below allows. At best: feasible if every cost is as " +
-    "good as its interval allows.";
-  if (confidence === null) return `${sets} Neither is claimed while an outcome is outside what is declared.`;
+function describeSets({ problem, status }) {
+  const confidence = `${formatConfidence(problem.delta)}${describeProvisoAndPlace(status)}`;
   return (
-    `${sets} The truth lies between the two with confidence ${confidence}${describeProvisoAndPlace(view.status)}. An ` +
-    "explorer's own proof is often sharper and may know more: a mix that it has proved may lie outside the inner set."
+    "At worst: feasible if every cost is as bad as its interval below allows. At best: feasible if every cost is as " +
+    `good as its interval allows. The truth lies between the two with confidence ${confidence}. An explorer's own ` +
+    "proof is often sharper and may know more: a mix that it has proved may lie outside the inner set."
   );
 }
 
 /** Where a set is empty, or the explorer has proved more than the sets show: how the two go together. */
 function describeGaps(view) {
   const { region, mix } = view;
-  const trust = describeIntervalTrust(view);
+  const trust = describeTrust(view);
   const emptied = region.optimistic.length === 0;
   const { proved: claimed, missing } = readClaims(view);
   if (mix.kind === "none" && claimed.length + missing.length > 0) {

@@ -9,15 +9,7 @@ import {
   formatRough,
   listWords,
 } from "../format.js";
-import {
-  ASYMPTOTIC,
-  describeClaim,
-  describeProviso,
-  labelClaim,
-  NOT_PROVED,
-  OF_CUT_VALUES,
-  readClaims,
-} from "./claims.js";
+import { describeClaim, describeProviso, isProvedClaim, readClaims } from "./claims.js";
 
 /** What the study looks for. */
 export function describeQuestion({ arms, constraints, delta, r }) {
@@ -30,7 +22,7 @@ export function describeQuestion({ arms, constraints, delta, r }) {
 
 /** How it stands: {headline, detail}. */
 export function describeState(view) {
-  const describe = { exploring, tripped, contradicted, stopped, answered, infeasible, archived }[view.status.state];
+  const describe = { exploring, tripped, stopped, answered, infeasible, archived }[view.status.state];
   return describe === undefined ? { headline: view.status.state, detail: "" } : describe(view);
 }
 
@@ -38,9 +30,7 @@ function exploring({ status }) {
   if (status.used === 0 && status.told === 0 && status.observed === 0) {
     return { headline: "Exploring: no outcomes yet", detail: "Ask for trials, and tell what they gave." };
   }
-  const certified =
-    status.certified_r === null ? "" : ` Certified now: a mix within r = ${formatNumber(status.certified_r)} of the best.`;
-  const used = `${countOf(status.used, "outcome")} used so far.${certified}`;
+  const used = `${countOf(status.used, "outcome")} used so far.`;
   if (status.expected_stop === null) return { headline: "Exploring: too early to say how long", detail: used };
   const [low, high] = status.expected_stop.map((steps) => formatRough(Math.max(0, steps - status.used)));
   const range = low === high ? `about ${high}` : low === "0" ? `up to about ${high}` : `about ${low} to ${high}`;
@@ -54,18 +44,10 @@ function tripped({ status }) {
   };
 }
 
-function contradicted({ status }) {
-  return {
-    headline: "Contradicted: an outcome is outside what is declared, so nothing is proved",
-    detail:
-      `Refused: ${status.contradictions.join(". Refused: ")}. It stays so until every such trial is told an allowed ` +
-      "value, or larger values are cut (polyarm study cap).",
-  };
-}
-
 function describeAlarm(status) {
   const { alarm } = status;
-  return `${asHeading(labelClaim(alarm))}: ${describeClaim(alarm)}${describeProviso(status)}.`;
+  const how = isProvedClaim(alarm) ? "Proved" : "Not proved";
+  return `${how}: ${describeClaim(alarm)}${describeProviso(status)}.`;
 }
 
 function stopped({ status }) {
@@ -79,34 +61,26 @@ function answered(view) {
   const after = countOf(view.status.used, "outcome");
   const { proved, missing, assumed } = readClaims(view);
   if (missing.length > 0) {
-    const [{ label, words }] = missing;
-    const headlines = {
-      [NOT_PROVED]: `Answered with ${after}, but not proved`,
-      [ASYMPTOTIC]: `Answered with ${after}: asymptotic, not proved`,
-      [OF_CUT_VALUES]: `Answered: proved of cut values with ${after}`,
-    };
-    return { headline: headlines[label], detail: `${asHeading(label)}: ${words}.` };
+    return { headline: `Answered with ${after}, but not proved`, detail: `Not proved: ${missing[0]}.` };
   }
   const proviso = assumed.length === 0 ? "Proved" : "Proved, if what is assumed below holds";
   return { headline: `Answered: proved with ${after}`, detail: `${proviso}: ${proved.join("; ")}.` };
 }
 
 function infeasible(view) {
+  const names = view.conflict ?? [];
   const { missing, assumed } = readClaims(view);
-  const label = missing[0]?.label ?? "proved";
-  const how = label === "proved" || label === OF_CUT_VALUES ? label : `it seems (${label})`;
-  const hint = describeSuspects(view);
+  const how = missing.length === 0 ? "proved" : "it seems (not proved)";
+  const conflict = names.length === 0 ? "" : describeConflict(names);
   return {
     headline: `Infeasible: ${how} with ${countOf(view.status.used, "outcome")} that no mix satisfies every constraint`,
-    detail: assumed.length === 0 ? hint : `If what is assumed below holds. ${hint}`.trim(),
+    detail: assumed.length === 0 ? conflict : `If what is assumed below holds. ${conflict}`.trim(),
   };
 }
 
-/** Which constraints an estimate holds to be in conflict; nothing if that is all of them, which is the headline. */
-function describeSuspects({ suspected_conflict: suspected, problem }) {
-  const names = suspected ?? [];
-  if (names.length === 0 || names.length === problem.constraints.length) return "";
-  return `A hint, estimated and not proved: no mix seems to satisfy ${listWords(names)}. Loosen a bound, or add an arm.`;
+function describeConflict(names) {
+  if (names.length === 1) return `No mix satisfies ${names[0]}: every arm is beyond its bound.`;
+  return `These contradict each other: ${listWords(names)}. Loosen a bound, or add an arm.`;
 }
 
 function archived({ status }) {
@@ -114,10 +88,6 @@ function archived({ status }) {
     headline: "Archived: no trials, no outcomes",
     detail: `${countOf(status.used, "outcome")} used. Resume to open it again.`,
   };
-}
-
-function asHeading(label) {
-  return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }
 
 /** "price by at least 0.12" */
